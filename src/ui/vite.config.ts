@@ -41,7 +41,8 @@ const pageFilesPlugin: Plugin = {
           )
         )
         const [chunk] = matches
-        if (chunk === undefined || matches.length > 1) this.error(`${matches.length} files for the page ${name}`)
+        if (chunk === undefined || matches.length > 1)
+          this.error(`${matches.length} files for the page ${name}`)
         collectFiles(chunk.fileName, files)
       }
       return {

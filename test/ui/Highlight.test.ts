@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest"
-import { highlightRanges, highlightSpans, withoutHighlights } from "../../src/ui/dashboard/components/replies/highlight.ts"
+import {
+  highlightRanges,
+  highlightSpans,
+  withoutHighlights
+} from "../../src/ui/dashboard/components/replies/highlight.ts"
 import { elements } from "../../src/ui/markdown/Elements.ts"
 
 /** As HTML, for comparison alone. */
@@ -52,10 +56,13 @@ describe("Highlighted parts of a passage", () => {
     const whole = plain(text)
     for (let from = 0; from < text.length; from += 1) {
       for (const length of [1, 7, 40, 200]) {
-        const made = elements<string>(highlightRanges(text, [{ from, to: Math.min(text.length, from + length) }]), {
-          h,
-          highlights: true
-        }).join("")
+        const made = elements<string>(
+          highlightRanges(text, [{ from, to: Math.min(text.length, from + length) }]),
+          {
+            h,
+            highlights: true
+          }
+        ).join("")
         expect([from, length, made.replaceAll(/<\/?mark>/gu, "")]).toEqual([from, length, whole])
       }
     }

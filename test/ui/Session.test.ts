@@ -43,7 +43,8 @@ it("A tab follows a sign-out or a sign-in as another user in another tab at once
   const otherTab = new BroadcastChannel("spoke.session")
   const sent: Array<unknown> = []
   otherTab.addEventListener("message", (event) => sent.push("data" in event ? event.data : event))
-  const cachedUserId = () => queries.getQueryData<{ readonly id: string } | null>(session.queryKey)?.id ?? null
+  const cachedUserId = () =>
+    queries.getQueryData<{ readonly id: string } | null>(session.queryKey)?.id ?? null
   onTestFinished(() => otherTab.close())
 
   signedIn("ada")

@@ -1,5 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest"
-import { expireOlderPages, nextPageCursor, readPage, type ThreadPage, threadPageSize } from "../../src/ui/dashboard/api/conversations/ThreadPage.ts"
+import {
+  expireOlderPages,
+  nextPageCursor,
+  readPage,
+  type ThreadPage,
+  threadPageSize
+} from "../../src/ui/dashboard/api/conversations/ThreadPage.ts"
 
 type Message = ThreadPage["messages"][number]
 type Entry = ThreadPage["entries"][number]

@@ -52,7 +52,10 @@ export const TryRequest = ({
       const status = `${response.status} ${response.statusText}`
       let text = ""
       const decoder = new TextDecoder()
-      for (const reader = response.body?.getReader(); reader !== undefined && text.length <= maxResponseLength;) {
+      for (
+        const reader = response.body?.getReader();
+        reader !== undefined && text.length <= maxResponseLength;
+      ) {
         const { done, value } = await reader.read()
         if (done) break
         text += decoder.decode(value, { stream: true })

@@ -61,7 +61,8 @@ export class Chat {
   private readonly poller = new Poller((replaceLive) =>
     this.poll(replaceLive).catch((failure: unknown) => {
       this.lastPoll = { ...this.lastPoll, reached: false }
-      if (this.forgetUnknownSession(failure)) return this.currentView.live === null ? undefined : this.giveUp(this.texts.wrong)
+      if (this.forgetUnknownSession(failure))
+        return this.currentView.live === null ? undefined : this.giveUp(this.texts.wrong)
       // The socket's next frame, or the next poll, will update it.
       if (replaceLive) this.pollOutcome(this.texts.lost)
     })
@@ -243,7 +244,9 @@ export class Chat {
     await this.refresh()
     if (!this.lastPoll.reached) throw new Error("The conversation cannot be read.")
     const isUnconfirmed = this.currentView.live?.phase === "unconfirmed"
-    const earlierMessages = isUnconfirmed ? { messages: messagesBeforePending(this.storage.pending, this.lastPoll.messages) } : {}
+    const earlierMessages = isUnconfirmed
+      ? { messages: messagesBeforePending(this.storage.pending, this.lastPoll.messages) }
+      : {}
     this.set({ ready: true, problem: null, ...earlierMessages })
     if (this.currentView.live === null) this.offerRetry()
     else if (isUnconfirmed) this.pollOutcome(this.texts.lost)
@@ -313,7 +316,8 @@ export class Chat {
     const [message] = messagesFromPending(pending, this.lastPoll.messages)
     if (turn?.status === "running") {
       this.missedPolls = 0
-      if (message !== undefined || Date.now() - pending.at < maxSendMs) return this.pollOutcome(this.texts.running)
+      if (message !== undefined || Date.now() - pending.at < maxSendMs)
+        return this.pollOutcome(this.texts.running)
       return this.giveUp(this.texts.unanswered)
     }
     if (message !== undefined) return this.handleUnanswered(message)
@@ -371,12 +375,15 @@ export class Chat {
     if (found === null) return replaceLive ? this.set({ live: null }) : undefined
     if (found.conversationId !== previousId) this.connectSocket()
     const { messages, state } = found
-    const replacesLive = replaceLive || canReplaceLive(this.currentView.live, this.storage.pending, messages, state)
+    const replacesLive =
+      replaceLive || canReplaceLive(this.currentView.live, this.storage.pending, messages, state)
     if (replacesLive && this.currentView.live !== null) this.storePending()
     // While a reply streams, stored messages are not shown, so that nothing appears twice.
     this.set({
       state,
-      ...(replacesLive ? { messages, live: null, typing: false, ...this.withoutOldErrors(messages, state) } : {})
+      ...(replacesLive
+        ? { messages, live: null, typing: false, ...this.withoutOldErrors(messages, state) }
+        : {})
     })
   }
 
@@ -384,9 +391,15 @@ export class Chat {
   private withoutOldErrors(messages: ReadonlyArray<Message>, state: View["state"]): Partial<View> {
     const { lost, repeating, running, unreachable } = this.texts
     const handoff = state === "AI_ACTIVE" ? null : this.handoffProblem
-    const isOutdated = [lost, repeating, running, unreachable, handoff].some((text) => text === this.currentView.problem)
-    const isAnswered = this.currentView.failedMessageId !== null && messages.at(-1)?.id !== this.currentView.failedMessageId
-    return { ...(isOutdated || isAnswered ? { problem: null } : {}), ...(isAnswered ? { failedMessageId: null } : {}) }
+    const isOutdated = [lost, repeating, running, unreachable, handoff].some(
+      (text) => text === this.currentView.problem
+    )
+    const isAnswered =
+      this.currentView.failedMessageId !== null && messages.at(-1)?.id !== this.currentView.failedMessageId
+    return {
+      ...(isOutdated || isAnswered ? { problem: null } : {}),
+      ...(isAnswered ? { failedMessageId: null } : {})
+    }
   }
 
   private connectSocket(): void {

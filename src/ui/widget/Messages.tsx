@@ -18,7 +18,8 @@ const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Medi
   const [failed, setFailed] = useState(false)
   const save = async () => {
     setFailed(false)
-    if (chat.session === null || !attachmentPath.test(media.url)) throw new Error("Not a file of this conversation.")
+    if (chat.session === null || !attachmentPath.test(media.url))
+      throw new Error("Not a file of this conversation.")
     const blob = await chat.client.file(chat.session, media.url)
     const address = URL.createObjectURL(blob)
     const link = document.createElement("a")

@@ -23,7 +23,8 @@ export const previewClient = (settings: Settings): Client => ({
       realtimeToken: null,
       realtimeUrl: ""
     }),
-  conversation: () => Promise.resolve({ conversation: null, turn: null, realtimeToken: null, realtimeUrl: "" }),
+  conversation: () =>
+    Promise.resolve({ conversation: null, turn: null, realtimeToken: null, realtimeUrl: "" }),
   messages: () => Promise.resolve({ messages: [], nextCursor: null, hasMore: false }),
   handoff: refuse,
   send: refuse

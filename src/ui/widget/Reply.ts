@@ -31,7 +31,8 @@ export const receiveReply = async (
       const source = sourceOf(part)
       if (part.type === "text-delta") reply += part.delta
       if (source !== null) citations = [...citations, source]
-      if (source !== null || part.type === "text-delta") timer ??= setTimeout(renderNow, renderIntervalMs(reply))
+      if (source !== null || part.type === "text-delta")
+        timer ??= setTimeout(renderNow, renderIntervalMs(reply))
       if (part.type === "error") outcome.failed = true
       if (part.type === "data-done") outcome.done = true
     })

@@ -58,7 +58,8 @@ export const settingsOf = ({ attributes, base, key }: ScriptTag, widget: WidgetS
   return {
     base,
     key,
-    language: attributes["language"] ?? fixedLanguage ?? (document.documentElement.lang || navigator.language),
+    language:
+      attributes["language"] ?? fixedLanguage ?? (document.documentElement.lang || navigator.language),
     externalEndUserId: externalEndUserId ?? null,
     visitorToken: visitorToken ?? null,
     position: positionOf(attributes["position"] ?? widget?.position),

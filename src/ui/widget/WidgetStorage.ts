@@ -117,7 +117,8 @@ export class WidgetStorage {
   /** Another page may take the message, because this one is closed. */
   abandonPending(): void {
     const isDetectedByLock = this.name === null || locksOf() !== undefined
-    if (this.ownPending !== undefined && !isDetectedByLock) write(this.key, { ...this.ownPending, left: true })
+    if (this.ownPending !== undefined && !isDetectedByLock)
+      write(this.key, { ...this.ownPending, left: true })
     this.unlock()
   }
 

@@ -59,7 +59,10 @@ const mount = (settings: Settings, client: Client, storageName: string | null) =
   document.body.append(host)
   const chat = new Chat(settings, client, storageName)
   const handle: Handle = { open: () => undefined, close: () => undefined }
-  render(<Widget chat={chat} handle={handle} initiallyOpen={settings.open} isPreview={storageName === null} />, root)
+  render(
+    <Widget chat={chat} handle={handle} initiallyOpen={settings.open} isPreview={storageName === null} />,
+    root
+  )
   const spoke = {
     open: () => handle.open(),
     close: () => handle.close(),

@@ -59,7 +59,8 @@ export const inboxQuery = (filter: Filter) =>
 export const inboxHead = (filter: Filter) =>
   queryOptions({
     queryKey: ["conversations", "head", filter],
-    queryFn: ({ signal }) => fetchPage(filter, null, pageSize, signal).then(({ conversations }) => conversations),
+    queryFn: ({ signal }) =>
+      fetchPage(filter, null, pageSize, signal).then(({ conversations }) => conversations),
     refetchInterval: headIntervalMs
   })
 

@@ -157,7 +157,13 @@ export interface ConfirmDialogProps {
   readonly onOpenChange: (open: boolean) => void
 }
 
-const OpenConfirmDialog = ({ title, question, action, onConfirm, onOpenChange }: Omit<ConfirmDialogProps, "isOpen">) => {
+const OpenConfirmDialog = ({
+  title,
+  question,
+  action,
+  onConfirm,
+  onOpenChange
+}: Omit<ConfirmDialogProps, "isOpen">) => {
   const t = useText(commonTexts)
   const reason = useReason()
   const [problem, setProblem] = useState<unknown>(null)
@@ -203,7 +209,8 @@ const OpenConfirmDialog = ({ title, question, action, onConfirm, onOpenChange }:
 }
 
 /** A dialog that asks before a destructive action. */
-export const ConfirmDialog = ({ isOpen, ...props }: ConfirmDialogProps) => (isOpen ? <OpenConfirmDialog {...props} /> : null)
+export const ConfirmDialog = ({ isOpen, ...props }: ConfirmDialogProps) =>
+  isOpen ? <OpenConfirmDialog {...props} /> : null
 
 interface ConfirmButtonProps extends Omit<ConfirmDialogProps, "isOpen" | "onOpenChange"> {
   /** The button that opens the dialog. */

@@ -37,7 +37,16 @@ interface LabelledControlProps extends Labelled {
 }
 
 /** A control with its label, help and error. */
-const LabelledControl = ({ id, label, help, guide, error, nativeMessage = "", compact = false, children }: LabelledControlProps) => {
+const LabelledControl = ({
+  id,
+  label,
+  help,
+  guide,
+  error,
+  nativeMessage = "",
+  compact = false,
+  children
+}: LabelledControlProps) => {
   const message = error ?? nativeMessage
   return (
     <div className={css["field"]}>

@@ -74,7 +74,9 @@ export const Menu = ({ of, actions }: Props) => {
           ))
         }
       </Popover>
-      {openDialog !== null && "question" in openDialog ? <ConfirmDialog {...openDialog} isOpen onOpenChange={closeDialog} /> : null}
+      {openDialog !== null && "question" in openDialog ? (
+        <ConfirmDialog {...openDialog} isOpen onOpenChange={closeDialog} />
+      ) : null}
       {openDialog !== null && "form" in openDialog ? (
         <Dialog title={openDialog.title} isOpen onClose={closeDialog} wide={openDialog.wide ?? false}>
           {openDialog.form(closeDialog)}

@@ -37,7 +37,8 @@ export const usePageFocus = () => {
   const main = useRef<HTMLElement>(null)
   useEffect(() => {
     const { activeElement, body } = document
-    const hasLostFocus = activeElement === null || activeElement === body || activeElement.closest("nav") !== null
+    const hasLostFocus =
+      activeElement === null || activeElement === body || activeElement.closest("nav") !== null
     if (!isFirst && hasLostFocus) main.current?.focus({ preventScroll: true })
     isFirst = false
   }, [])

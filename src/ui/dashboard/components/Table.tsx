@@ -29,17 +29,19 @@ class Row<A> extends PureComponent<RowProps<A>> {
     const firstTitled = columns.findIndex(({ hideTitle }) => hideTitle !== true)
     return (
       <tr>
-        {columns.map(({ title, cell, alignEnd, untitledOnPhone = false, hideTitle = false, noWrap }, index) => (
-          <td
-            key={title}
-            data-title={hideTitle ? "" : title}
-            data-plain={untitledOnPhone ? "" : undefined}
-            data-head={index === firstTitled ? "" : undefined}
-            className={`${alignEnd === true ? css["end"] : ""} ${noWrap === true || hideTitle ? css["whole"] : ""} ${hideTitle ? css["silent"] : ""}`}
-          >
-            {cell(row)}
-          </td>
-        ))}
+        {columns.map(
+          ({ title, cell, alignEnd, untitledOnPhone = false, hideTitle = false, noWrap }, index) => (
+            <td
+              key={title}
+              data-title={hideTitle ? "" : title}
+              data-plain={untitledOnPhone ? "" : undefined}
+              data-head={index === firstTitled ? "" : undefined}
+              className={`${alignEnd === true ? css["end"] : ""} ${noWrap === true || hideTitle ? css["whole"] : ""} ${hideTitle ? css["silent"] : ""}`}
+            >
+              {cell(row)}
+            </td>
+          )
+        )}
       </tr>
     )
   }

@@ -31,7 +31,9 @@ export const rebase = <A extends Fields>({ base, mine, theirs }: Edited<A>, stor
       ...omit(theirs, names.filter(isSameAsStored)),
       ...pick(
         stored,
-        names.filter((name) => !isUntouched(name) && !isSameAsStored(name) && !isSame(stored[name], base[name]))
+        names.filter(
+          (name) => !isUntouched(name) && !isSameAsStored(name) && !isSame(stored[name], base[name])
+        )
       )
     }
   }

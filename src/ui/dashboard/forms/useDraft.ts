@@ -66,7 +66,12 @@ const withShapeOf = <A extends Fields>(kept: unknown, shape: A): A | null => {
   return result
 }
 
-export const useDraft = <A extends Fields>({ name, stored, title, secretFields = [] }: Options<A>): Draft<A> => {
+export const useDraft = <A extends Fields>({
+  name,
+  stored,
+  title,
+  secretFields = []
+}: Options<A>): Draft<A> => {
   const { data: user } = useQuery(session)
   const [path] = useLocation()
   const userId = user?.id ?? ""

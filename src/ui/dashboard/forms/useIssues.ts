@@ -29,7 +29,8 @@ const isAtField = (field: string, { path }: Issue) => {
 export const useIssues = <F extends string>(problem: unknown, fields: ReadonlyArray<F>) => {
   const issueText = useIssueText()
   const issues = issuesOf(problem)
-  const isShownAtFields = issues.length > 0 && issues.every((issue) => fields.some((field) => isAtField(field, issue)))
+  const isShownAtFields =
+    issues.length > 0 && issues.every((issue) => fields.some((field) => isAtField(field, issue)))
   return {
     errorOf: (field: F): string | undefined => {
       const issue = issues.find((one) => isAtField(field, one))

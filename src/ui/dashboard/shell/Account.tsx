@@ -102,7 +102,8 @@ export const Account = ({ user }: { readonly user: User }) => {
               kind="quiet"
               onClick={() => {
                 close()
-                if (kept.length === 0) signOutAndForget().catch((problem: unknown) => toast(reason(problem).sentence))
+                if (kept.length === 0)
+                  signOutAndForget().catch((problem: unknown) => toast(reason(problem).sentence))
                 else setConfirming(true)
               }}
             >

@@ -182,7 +182,12 @@ const icons: Readonly<Record<Part, LucideIcon>> = {
   experiments: FlaskConical
 }
 
-const AgentNavigation = ({ currentPath, id, unread, user }: Props & { readonly currentPath: string; readonly id: string }) => {
+const AgentNavigation = ({
+  currentPath,
+  id,
+  unread,
+  user
+}: Props & { readonly currentPath: string; readonly id: string }) => {
   const t = useText(words)
   const [firstPart] = agentMenu.filter(({ minRole }) => atLeast(user.role, minRole))
   const names = usePartNames()
@@ -195,12 +200,15 @@ const AgentNavigation = ({ currentPath, id, unread, user }: Props & { readonly c
     items: agentMenu
       .filter((part) => part.group === group && atLeast(user.role, part.minRole))
       .map(({ part }) => {
-        const problemCount = part === "channels" ? failingCount("channel") : part === "tools" ? failingCount("tool") : 0
+        const problemCount =
+          part === "channels" ? failingCount("channel") : part === "tools" ? failingCount("tool") : 0
         return {
           path: `/agents/${id}/${part}`,
           name: names[part],
           icon: icons[part],
-          ...(problemCount === 0 ? {} : { count: <Count count={problemCount} meaning={t.problems} isProblem /> })
+          ...(problemCount === 0
+            ? {}
+            : { count: <Count count={problemCount} meaning={t.problems} isProblem /> })
         }
       })
   })

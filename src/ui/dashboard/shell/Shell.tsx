@@ -57,7 +57,12 @@ export const Shell = ({ user, children }: { readonly user: User; readonly childr
             Spoke
           </Link>
           <span className={css["menu"]}>
-            <Button kind="quiet" aria-expanded={isMenuOpen} aria-controls="menu" onClick={() => setMenuOpen(!isMenuOpen)}>
+            <Button
+              kind="quiet"
+              aria-expanded={isMenuOpen}
+              aria-controls="menu"
+              onClick={() => setMenuOpen(!isMenuOpen)}
+            >
               {isMenuOpen ? <X aria-hidden size={18} /> : <Menu aria-hidden size={18} />}
               {t.menu}
             </Button>

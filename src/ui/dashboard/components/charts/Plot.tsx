@@ -51,7 +51,10 @@ const Lines = ({ days, heightOf, centerOf, series }: ShapeProps) => (
           d={runsOf(days, one)
             .map((run) =>
               run
-                .map(([day, value], runIndex) => `${runIndex === 0 ? "M" : "L"}${centerOf(day)} ${100 - heightOf(value)}`)
+                .map(
+                  ([day, value], runIndex) =>
+                    `${runIndex === 0 ? "M" : "L"}${centerOf(day)} ${100 - heightOf(value)}`
+                )
                 .join("")
             )
             .join("")}

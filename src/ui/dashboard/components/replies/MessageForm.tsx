@@ -159,7 +159,9 @@ export const MessageForm = ({
   const matchingSnippets =
     typedName === undefined || dismissed === text
       ? []
-      : snippets.filter((one) => one.name.toLowerCase().startsWith(typedName.toLowerCase())).slice(0, maxSnippets)
+      : snippets
+          .filter((one) => one.name.toLowerCase().startsWith(typedName.toLowerCase()))
+          .slice(0, maxSnippets)
   const activeIndex = Math.min(active, Math.max(0, matchingSnippets.length - 1))
   const insert = (snippet: Snippet) => {
     const before = text.slice(0, caret - (typedName?.length ?? 0) - 1) + snippet.text
@@ -173,7 +175,13 @@ export const MessageForm = ({
     const refusedFile = newFiles.find((file) => !isAttachable(file))
     const allFiles = [...files, ...newFiles.filter(isAttachable)]
     setFiles(allFiles.slice(0, maxAttachments))
-    setProblem(refusedFile === undefined ? (allFiles.length > maxAttachments ? t.tooMany : "") : t.refused(refusedFile.name))
+    setProblem(
+      refusedFile === undefined
+        ? allFiles.length > maxAttachments
+          ? t.tooMany
+          : ""
+        : t.refused(refusedFile.name)
+    )
   }
   const remove = (file: File) => {
     setFiles(files.filter((other) => other !== file))
@@ -211,7 +219,9 @@ export const MessageForm = ({
   }
   return (
     <form className={css["form"]} onSubmit={onSubmit}>
-      {matchingSnippets.length === 0 ? null : <SnippetList id={listId} snippets={matchingSnippets} active={activeIndex} onChoose={insert} />}
+      {matchingSnippets.length === 0 ? null : (
+        <SnippetList id={listId} snippets={matchingSnippets} active={activeIndex} onChoose={insert} />
+      )}
       <textarea
         ref={field}
         aria-label={label}

@@ -107,7 +107,11 @@ const Card = ({ citations, scores, href, isHighlighted, passage }: CardProps) =>
         )}
       </div>
       <div className={css["text"]} lang="">
-        <Prose text={highlightSpans(previewOf(text, spans), spans)} highlights streaming={text.length > previewLength} />
+        <Prose
+          text={highlightSpans(previewOf(text, spans), spans)}
+          highlights
+          streaming={text.length > previewLength}
+        />
       </div>
       {text.length <= previewLength ? null : (
         <details>

@@ -52,7 +52,8 @@ const words = texts(
     version: (version: number) => `Version ${version} of the agent`,
     cost: (sum: string) => `Model cost ${sum}`,
     unpriced: "Model cost unknown",
-    tokens: (inputTokens: string, outputTokens: string) => `${inputTokens} tokens read, ${outputTokens} written`,
+    tokens: (inputTokens: string, outputTokens: string) =>
+      `${inputTokens} tokens read, ${outputTokens} written`,
     running: "running",
     complete: "done",
     failed: "failed",
@@ -66,7 +67,8 @@ const words = texts(
     version: (version: number) => `Version ${version} des Agenten`,
     cost: (sum: string) => `Modellkosten ${sum}`,
     unpriced: "Modellkosten unbekannt",
-    tokens: (inputTokens: string, outputTokens: string) => `${inputTokens} Tokens gelesen, ${outputTokens} geschrieben`,
+    tokens: (inputTokens: string, outputTokens: string) =>
+      `${inputTokens} Tokens gelesen, ${outputTokens} geschrieben`,
     running: "läuft",
     complete: "fertig",
     failed: "fehlgeschlagen",
@@ -98,7 +100,8 @@ const timeOf = ({ timestamp }: RunEvent) => Date.parse(timestamp)
 const timingOf = (events: ReadonlyArray<RunEvent>, index: number) => {
   const [first, last] = [events[0], events.at(-1)]
   const event = events[index]
-  if (first === undefined || last === undefined || event === undefined) return { startMs: 0, durationMs: 0, totalMs: 1 }
+  if (first === undefined || last === undefined || event === undefined)
+    return { startMs: 0, durationMs: 0, totalMs: 1 }
   const previous = events[Math.max(0, index - 1)] ?? first
   return {
     startMs: timeOf(previous) - timeOf(first),
@@ -130,7 +133,10 @@ const Step = ({ events, index }: { readonly events: ReadonlyArray<RunEvent>; rea
   if (event === undefined) return null
   const { startMs, durationMs, totalMs } = timingOf(events, index)
   const failure = failureIn(event)
-  const [inputTokens, outputTokens] = [tokenCountOf(event, "inputTokens"), tokenCountOf(event, "outputTokens")]
+  const [inputTokens, outputTokens] = [
+    tokenCountOf(event, "inputTokens"),
+    tokenCountOf(event, "outputTokens")
+  ]
   return (
     <li data-status={event.status}>
       <div className={css["line"]}>

@@ -17,7 +17,8 @@ const maxTries = 100
 
 const treeOf = (text: string) => JSON.stringify(parse(text))
 const markerCount = (text: string) => text.length - withoutHighlights(text).length
-const insert = (text: string, start: number, marker: string) => text.slice(0, start) + marker + text.slice(start)
+const insert = (text: string, start: number, marker: string) =>
+  text.slice(0, start) + marker + text.slice(start)
 
 /** Highlights `ranges`, which must be in order and must not overlap. */
 export const highlightRanges = (text: string, ranges: ReadonlyArray<TextRange>): string => {
@@ -30,7 +31,11 @@ export const highlightRanges = (text: string, ranges: ReadonlyArray<TextRange>):
   /** Inserts `marker` at the first position that fits, from `start` towards `limit`; undefined if there is none. */
   const placeMarker = (source: string, marker: string, start: number, limit: number): string | undefined => {
     const step = start < limit ? 1 : -1
-    for (let tries = 0, position = start; tries < maxTries && position !== limit; tries += 1, position += step) {
+    for (
+      let tries = 0, position = start;
+      tries < maxTries && position !== limit;
+      tries += 1, position += step
+    ) {
       // White space may be the indent or the end of a line, which is not part of the text.
       const neighbour = source[step > 0 ? position : position - 1] ?? ""
       const candidate = insert(source, position, marker)
@@ -46,7 +51,8 @@ export const highlightRanges = (text: string, ranges: ReadonlyArray<TextRange>):
 }
 
 /** `text` without markers. */
-export const withoutHighlights = (text: string): string => text.replaceAll(highlightStart, "").replaceAll(highlightEnd, "")
+export const withoutHighlights = (text: string): string =>
+  text.replaceAll(highlightStart, "").replaceAll(highlightEnd, "")
 
 /** Highlights `spans` where they first occur in `text`. Spans that do not occur are ignored. */
 export const highlightSpans = (text: string, spans: ReadonlyArray<string>): string => {

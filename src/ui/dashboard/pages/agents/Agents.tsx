@@ -138,7 +138,13 @@ const Agents = ({ user }: { readonly user: User }) => {
                 }
               ]
             : []),
-          { title: t.updated, alignEnd: true, noWrap: true, untitledOnPhone: true, cell: ({ updatedAt }) => ago(updatedAt) }
+          {
+            title: t.updated,
+            alignEnd: true,
+            noWrap: true,
+            untitledOnPhone: true,
+            cell: ({ updatedAt }) => ago(updatedAt)
+          }
         ]}
       />
     </Page>

@@ -130,7 +130,11 @@ const SettingsForm = ({ agent, mayChange }: { readonly agent: Agent; readonly ma
           isSelected={value.streamReasoning}
           onChange={(streamReasoning) => change({ streamReasoning })}
         />
-        <ConflictingValue draft={draft} name="streamReasoning" format={(on) => (on === true ? t.on : t.off)} />
+        <ConflictingValue
+          draft={draft}
+          name="streamReasoning"
+          format={(on) => (on === true ? t.on : t.off)}
+        />
       </Section>
       <Section title={t.search} lead={t.searchLead} guide="retrieval" beside>
         <TextField

@@ -5,7 +5,8 @@ import { type ReactNode, useEffect, useState } from "react"
 import { Link } from "wouter"
 import { agent as agentQuery } from "../../api/Agents.ts"
 import { isUnknownId } from "../../api/Client.ts"
-import { changeState,
+import {
+  changeState,
   type Conversation,
   conversation as conversationQuery,
   isChannel

@@ -124,7 +124,12 @@ export const SourceValues = ({ agentId }: { readonly agentId: string }) => {
                 { title: t.notHelpful, alignEnd: true, cell: ({ notHelpful }) => number(notHelpful) },
                 { title: t.tokens, alignEnd: true, cell: ({ tokens }) => number(tokens) },
                 { title: t.documents, alignEnd: true, cell: ({ documents }) => number(documents) },
-                { title: t.storage, alignEnd: true, noWrap: true, cell: ({ storedBytes }) => bytes(storedBytes) }
+                {
+                  title: t.storage,
+                  alignEnd: true,
+                  noWrap: true,
+                  cell: ({ storedBytes }) => bytes(storedBytes)
+                }
               ]}
             />
           </>

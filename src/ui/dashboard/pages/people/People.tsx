@@ -89,7 +89,11 @@ const People = () => {
                     </Cell>
                   )
                 },
-                { title: t.conversations, alignEnd: true, cell: ({ conversations }) => number(conversations) },
+                {
+                  title: t.conversations,
+                  alignEnd: true,
+                  cell: ({ conversations }) => number(conversations)
+                },
                 { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
                 {
                   title: t.actions,

@@ -1,7 +1,14 @@
 /** The user's own passkeys. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { addPasskey, isAlreadyRegistered, isCancelled, passkeys, removePasskey, supportsPasskeys } from "../../api/Passkeys.ts"
+import {
+  addPasskey,
+  isAlreadyRegistered,
+  isCancelled,
+  passkeys,
+  removePasskey,
+  supportsPasskeys
+} from "../../api/Passkeys.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Actions } from "../../components/Dialog.tsx"

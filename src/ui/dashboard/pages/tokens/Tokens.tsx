@@ -254,7 +254,12 @@ const Tokens = () => {
             noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
           },
-          { title: t.actions, hideTitle: true, alignEnd: true, cell: (token) => <RevokeAction token={token} /> }
+          {
+            title: t.actions,
+            hideTitle: true,
+            alignEnd: true,
+            cell: (token) => <RevokeAction token={token} />
+          }
         ]}
       />
     </Page>
