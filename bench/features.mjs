@@ -122,7 +122,9 @@ const delivery = await withServer(services.webhook.databaseUrl, async (run) => {
   const events = await countPending()
   const worker = await startSpoke(services.webhook.variables, ["--role", "worker"])
   const before = { own: cpuOf(worker.pid), database: cpuOf(postgres.pid) }
-  await until("The events of the turns", 600_000, async () => ((await countPending()) === 0 ? true : undefined))
+  await until("The events of the turns", 600_000, async () =>
+    (await countPending()) === 0 ? true : undefined
+  )
   const share = (now, then) => rounded(((now - then) * 1_000) / events)
   const found = {
     events,

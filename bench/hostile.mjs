@@ -144,7 +144,10 @@ try {
     const before = statusOf(pid, "VmRSS")
     const stopHealth = askHealth(server.url)
     const windows = []
-    const delayTimer = setInterval(() => void delays(server.url).then((window) => windows.push(window)), 2_500)
+    const delayTimer = setInterval(
+      () => void delays(server.url).then((window) => windows.push(window)),
+      2_500
+    )
     const rows = []
     for (const file of files) {
       resetPeak(pid)

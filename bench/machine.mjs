@@ -14,7 +14,8 @@ process.on("exit", () => {
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1))
 
 /** Variables of the environment that would affect the measurement. */
-const serviceVariables = /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
+const serviceVariables =
+  /^(SPOKE_|OPENAI_|DATABASE_URL|REDIS_URL|APP_URL|API_URL|REALTIME_URL|HOST$|PORT$|LOG_|OTEL_)/
 
 /** As in our images and units (Dockerfile); docs/performance.md says what it saves. All measured services have it. */
 const nodeOptions = "--max-semi-space-size=64"

@@ -59,7 +59,9 @@ const ask = ({ agent, key, path, url }, count) =>
           const retryAfter = Number(response.headers["retry-after"])
           if (refusals.has(status)) {
             const { code } = JSON.parse(text).error ?? {}
-            return done(retryAfter > 0 && code !== undefined ? status : `${status} without retry-after`, { retryAfter })
+            return done(retryAfter > 0 && code !== undefined ? status : `${status} without retry-after`, {
+              retryAfter
+            })
           }
           if (!good.has(status)) return done(`${status}`)
           const whole = path.endsWith("/stream")
@@ -150,7 +152,9 @@ const applyLoad = async (spoke, { clients, keys, path }) => {
     perSecond: rounded(answered.length / elapsed),
     answeredMs: figures(answered),
     refusedMs: figures(refused),
-    again: [...new Set(answers.flatMap(({ retryAfter }) => retryAfter ?? []))].toSorted((a, b) => a - b).join(),
+    again: [...new Set(answers.flatMap(({ retryAfter }) => retryAfter ?? []))]
+      .toSorted((a, b) => a - b)
+      .join(),
     health: figures(health["/healthz"]),
     ready: figures(health["/readyz"]),
     healthAsked: health["/healthz"].length,

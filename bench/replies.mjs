@@ -107,7 +107,10 @@ const measurePassages = async (folder) => {
 }
 
 const measureOwnQuestions = async () => {
-  const figures = { questions: await measurePassages(ownQuestionsFolder), languages: await measurePassages(ownFolder("languages")) }
+  const figures = {
+    questions: await measurePassages(ownQuestionsFolder),
+    languages: await measurePassages(ownFolder("languages"))
+  }
   console.table(figures)
   fs.writeFileSync(path.join(root, "bench/replies.json"), `${JSON.stringify(figures, null, 2)}\n`)
 }

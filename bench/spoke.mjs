@@ -233,7 +233,8 @@ export const serverSpoke = async (
     const native = rows.length > 0
     if (native) await run("set session_replication_role = replica")
     for (const [place, count] of passages.entries()) {
-      if (count > 0) await writeChunks(run, agents[place], count, { first: place * 100_000_000, native, ...options })
+      if (count > 0)
+        await writeChunks(run, agents[place], count, { first: place * 100_000_000, native, ...options })
     }
     await analyzeFilled(run)
   })

@@ -202,7 +202,9 @@ const recovery = async () => {
     const [{ recovering }] = await query(recovered.url, "select pg_is_in_recovery() as recovering")
     return !recovering
   })
-  log(`restored to that moment in ${((Date.now() - recoveryStarted) / 1_000).toFixed(1)} s, and it takes writes`)
+  log(
+    `restored to that moment in ${((Date.now() - recoveryStarted) / 1_000).toFixed(1)} s, and it takes writes`
+  )
   expectRows(await rowsOf(recovered.url), { before: 10, after: 10 })
   await addRows(recovered.url, "later", 1)
   return recovered

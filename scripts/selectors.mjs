@@ -40,7 +40,8 @@ const compileCacheable = (selector, options) => {
 
 /** Replaces `compile` of css-select for linkedom's calls. */
 export const compile = (selector, options) => {
-  if (options.context !== undefined || selector.length > maxSelectorLength) return compileNew(selector, options)
+  if (options.context !== undefined || selector.length > maxSelectorLength)
+    return compileNew(selector, options)
   const cached = options.xmlMode ? cache.xml : cache.html
   let entry = cached.get(selector)
   if (entry === undefined) {

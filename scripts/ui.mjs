@@ -110,7 +110,11 @@ export const buildUi = async () => {
   const hash = inputHash()
   const tempFolder = `${target}.${process.pid}`
   try {
-    const files = [...(await dashboard(tempFolder)), ...(await widget(tempFolder)), ...(await buildDocs(tempFolder))]
+    const files = [
+      ...(await dashboard(tempFolder)),
+      ...(await widget(tempFolder)),
+      ...(await buildDocs(tempFolder))
+    ]
     compress(tempFolder)
     // The old folder is removed only after the new one is complete.
     Fs.rmSync(target, { recursive: true, force: true })

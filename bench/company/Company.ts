@@ -163,7 +163,8 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
   const names = materials.flatMap((material) => things.map((thing) => `${material} ${thing}`))
   const contradictingAndCopied = size.contradictions + size.duplicates
   const productCount = size.pages - contradictingAndCopied
-  if (productCount > names.length || contradictingAndCopied + size.stale * 2 > productCount) throw new Error("There are not enough things.")
+  if (productCount > names.length || contradictingAndCopied + size.stale * 2 > productCount)
+    throw new Error("There are not enough things.")
   const chosen = Array.from(
     { length: productCount },
     () => names.splice(Math.floor(next() * names.length), 1)[0] ?? ""
@@ -195,7 +196,9 @@ export const makeCompany = (size: CompanySize, seed = 20): Company => {
     const template = templates[kind]
     const value = facts[place]?.[kind]?.value ?? ""
     const said =
-      template === undefined ? outdoorsRule.forbidden(name) : template.restated(name, pickOther(template.values, value))
+      template === undefined
+        ? outdoorsRule.forbidden(name)
+        : template.restated(name, pickOther(template.values, value))
     const page = `${name} notes`
     pages.push({ name: page, text: `Notes of the shop floor at ${pick(places)}. ${said}`, daysOld: 10 })
     return [name, page] as const

@@ -118,7 +118,8 @@ export const run = async (
       const { runId } = await agent.chat(question, person)
       if (gap !== null) unansweredRuns.set(gap, runId)
       if (gap !== null) gapOf.set(runId, gap)
-      if (rating !== null) await runInDatabase(sql`update agent_runs set rating = ${rating} where id = ${runId}`)
+      if (rating !== null)
+        await runInDatabase(sql`update agent_runs set rating = ${rating} where id = ${runId}`)
     }
 
     log("what no page answers")

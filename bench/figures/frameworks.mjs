@@ -74,7 +74,10 @@ const services = (folder) => {
     })
   )
   const { dependencies, name, version } = manifestOf(root)
-  return { ...peerServices, spoke: { version: `${name} ${version}`, ...installedSize(Object.keys(dependencies), [root]) } }
+  return {
+    ...peerServices,
+    spoke: { version: `${name} ${version}`, ...installedSize(Object.keys(dependencies), [root]) }
+  }
 }
 
 const clients = 16

@@ -86,7 +86,13 @@ export const ingestion = async (world) => {
       const result =
         name === "handwritten"
           ? await ingestByHand(service, site.url, first, count, postgres.pid)
-          : await ingestWithSpoke(service, site.url, first, count, name === "server" ? postgres.pid : undefined)
+          : await ingestWithSpoke(
+              service,
+              site.url,
+              first,
+              count,
+              name === "server" ? postgres.pid : undefined
+            )
       first += count
       if (round < 0) continue
       seen[name].push(result)

@@ -185,7 +185,8 @@ const growServer = async (world, sizes) => {
     await run(view(many.agentId))
     let rate = 0
     for (const wantedSize of sizes) {
-      const maxChunks = rate === 0 ? wantedSize : chunkCount + Math.floor(maxGrowthSeconds / rate / step) * step
+      const maxChunks =
+        rate === 0 ? wantedSize : chunkCount + Math.floor(maxGrowthSeconds / rate / step) * step
       const chunks = Math.min(wantedSize, maxChunks)
       if (chunks <= chunkCount) break
       const started = performance.now()
@@ -222,7 +223,9 @@ const growEmbedded = async (world, sizes) => {
   const stub = await model()
   let service = await embeddedSpoke(stub, [small, 0], { variables, size, text: line })
   const { agents } = service
-  const steady = peers ? steadyOf(peers.bare, passages) : spokeTarget(embedded, embedded.key, question, passages)
+  const steady = peers
+    ? steadyOf(peers.bare, passages)
+    : spokeTarget(embedded, embedded.key, question, passages)
   const out = []
   let chunkCount = 0
   for (const chunks of sizes) {

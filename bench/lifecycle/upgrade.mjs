@@ -18,7 +18,16 @@ import pg from "pg"
 import { buildAll } from "../../scripts/build.mjs"
 import { startPostgres } from "../databases.mjs"
 import { fillChunks, fillTurns } from "./fill.mjs"
-import { machine, pause, quantile, root, rounded, startScript, startSpoke, temporaryFolder } from "../machine.mjs"
+import {
+  machine,
+  pause,
+  quantile,
+  root,
+  rounded,
+  startScript,
+  startSpoke,
+  temporaryFolder
+} from "../machine.mjs"
 import { call } from "../spoke.mjs"
 
 const { values } = parseArgs({
@@ -197,7 +206,8 @@ const onServer = async () => {
   const oldStopped = performance.now()
   await pause(seconds * 1_000)
   const turns = await running.stop()
-  const summaryBetween = (from, to) => summary(turns.filter(({ begun, ms }) => begun + ms > from && begun < to))
+  const summaryBetween = (from, to) =>
+    summary(turns.filter(({ begun, ms }) => begun + ms > from && begun < to))
   const { rows: kept } = await client.query(
     "select count(*)::int as messages from messages where conversation_id like 'cnv%'"
   )

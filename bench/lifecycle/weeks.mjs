@@ -178,7 +178,8 @@ const measureTurns = async () => {
   }
   const summary = (name, to) => {
     const { begin, cpu, read, settle, wal } = databases[name]
-    const ratio = (of) => rounded(median(databases[name][of].map((value, round) => value / databases[to][of][round])))
+    const ratio = (of) =>
+      rounded(median(databases[name][of].map((value, round) => value / databases[to][of][round])))
     return {
       beginMs: rounded(median(begin)),
       settleMs: rounded(median(settle)),

@@ -54,7 +54,11 @@ const tenantAt = async ({ url }, name) => {
   const { cookie } = await post("/api/auth/login", owner, { "x-spoke-csrf": "1" })
   const session = { cookie, "x-spoke-csrf": "1" }
   const { data: created } = await post("/api/agents", { name }, session)
-  const key = await post(`/api/agents/${created.agent.id}/keys`, { name: "Bench", permissions: ["*"] }, session)
+  const key = await post(
+    `/api/agents/${created.agent.id}/keys`,
+    { name: "Bench", permissions: ["*"] },
+    session
+  )
   return { tenantId: data.tenant.id, agentId: created.agent.id, key: key.data.secret, url }
 }
 

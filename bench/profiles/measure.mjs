@@ -86,7 +86,12 @@ const measure = async (spoke, site) => {
     })
   }
   const out = {}
-  for (const [name, operation] of Object.entries({ turn: target(false), stream: target(true), search, webhook })) {
+  for (const [name, operation] of Object.entries({
+    turn: target(false),
+    stream: target(true),
+    search,
+    webhook
+  })) {
     await load(operation, { clients, each: quick ? 2 : 100 })
     out[name] = await profileWhile(spoke, () => load(operation, { clients, seconds }))
     console.error(name, JSON.stringify(out[name]))
@@ -111,7 +116,8 @@ try {
     figures[engine] = await measure(spoke, site)
     await spoke.stop("SIGKILL")
   }
-  if (postgres) await measureEngine("server", () => serverSpoke(model, { postgres, redis }, [passages], { variables }))
+  if (postgres)
+    await measureEngine("server", () => serverSpoke(model, { postgres, redis }, [passages], { variables }))
   await measureEngine("embedded", () => embeddedSpoke(model, [passages], { variables }))
   if (quick) console.log(JSON.stringify(figures))
   else {

@@ -49,7 +49,10 @@ const groupByQuery = (
   return found
 }
 
-const withJudgements = (queries: ReadonlyArray<readonly [id: string, text: string]>, judgements: Judgements) =>
+const withJudgements = (
+  queries: ReadonlyArray<readonly [id: string, text: string]>,
+  judgements: Judgements
+) =>
   queries.flatMap(([id, text]) => {
     const relevant = judgements.get(id)
     return relevant === undefined ? [] : [{ id, text, relevant }]

@@ -37,7 +37,8 @@ const model = await startScript("model.mjs")
 await call(`${model.url}/pace`, { method: "POST", body: { first: 0, gap: 0, tokens: 50 } })
 const spoke = await serverSpoke(model, { postgres, redis }, [passages], { args: ["--role", "api"] })
 await searchable(spoke, question(1, passages))
-const query = (text, parameters) => withServer(spoke.databaseUrl, async (run) => (await run(text, parameters)).rows)
+const query = (text, parameters) =>
+  withServer(spoke.databaseUrl, async (run) => (await run(text, parameters)).rows)
 
 const target = (place, body) => ({
   url: `${spoke.url}${place}`,

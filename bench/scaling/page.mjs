@@ -95,7 +95,12 @@ const unitTable = (of) =>
       number(of.tenant.database * 1_000),
       `${kilobytes(of.tenant.bytes)} on disk each`
     ),
-    tableRow("API process under load, without its streams", "–", "–", `${number(of.processMiB)} MiB of memory`)
+    tableRow(
+      "API process under load, without its streams",
+      "–",
+      "–",
+      `${number(of.processMiB)} MiB of memory`
+    )
   ].join("\n")
 
 /** What `perSecond` streamed turns need. */

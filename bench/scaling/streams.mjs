@@ -67,7 +67,8 @@ for (let place = 1; place < 4; place++) {
   keys.push(agent.key)
 }
 const services = [first]
-for (let place = 1; place < processes; place++) services.push(await startSpoke(first.variables, ["--role", "api"]))
+for (let place = 1; place < processes; place++)
+  services.push(await startSpoke(first.variables, ["--role", "api"]))
 await pace({ first: 0, gap: 0, tokens: 5 })
 await searchable(first, "account settings")
 for (const { url } of services) {

@@ -12,7 +12,18 @@ import { parseArgs } from "node:util"
 import { buildAll } from "../../scripts/build.mjs"
 import { startPostgres } from "../databases.mjs"
 import { load } from "../load.mjs"
-import { cpuOf, machine, memoryOf, pause, root, rounded, startScript, startSpoke, temporaryFolder, until } from "../machine.mjs"
+import {
+  cpuOf,
+  machine,
+  memoryOf,
+  pause,
+  root,
+  rounded,
+  startScript,
+  startSpoke,
+  temporaryFolder,
+  until
+} from "../machine.mjs"
 import { call, keyHeader, owner, provider, tenantOf, withServer } from "../spoke.mjs"
 
 const { values } = parseArgs({

@@ -91,7 +91,10 @@ const kindsOf = ({ account, conversation, key, owner, session, site, url }) => {
   const waitForIngestion = async (created) => {
     const { id } = JSON.parse(created).data.ingestionJob
     for (;;) {
-      const job = await ask(url, "127.0.1.8", `/v1/ingestion-jobs/${id}`, { method: "GET", headers: keyHeaders })
+      const job = await ask(url, "127.0.1.8", `/v1/ingestion-jobs/${id}`, {
+        method: "GET",
+        headers: keyHeaders
+      })
       const { error, status } = JSON.parse(job).data
       if (status === "SUCCEEDED") return
       if (status === "FAILED" || status === "CANCELLED") throw new Error(`the job has failed: ${error}`)

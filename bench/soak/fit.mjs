@@ -24,7 +24,9 @@ export const trends = (samples) => {
       .filter((field) => steadySamples.every((sample) => typeof sample[field] === "number"))
       .map((field) => {
         const values = steadySamples.map((sample) => sample[field])
-        const { error, slope } = lineOf(steadySamples.map((sample) => [sample.seconds / 3_600, sample[field]]))
+        const { error, slope } = lineOf(
+          steadySamples.map((sample) => [sample.seconds / 3_600, sample[field]])
+        )
         const [perHour, uncertain] = [slope, error].map((value) => Number(value.toFixed(2)))
         return [field, { perHour, uncertain, min: Math.min(...values), max: Math.max(...values) }]
       })

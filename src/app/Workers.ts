@@ -68,7 +68,9 @@ export const layer = Layer.scopedDiscard(
     const workersScope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.parallel)
     /** Runs `worker` in a scope of its own. These scopes close in parallel, the finalizers of each in sequence. */
     const inOwnScope = <A, E, R>(worker: Effect.Effect<A, E, R>) =>
-      Effect.flatMap(Scope.fork(workersScope, ExecutionStrategy.sequential), (own) => Scope.extend(worker, own))
+      Effect.flatMap(Scope.fork(workersScope, ExecutionStrategy.sequential), (own) =>
+        Scope.extend(worker, own)
+      )
     const queue = yield* JobQueue
     const ingest = yield* Ingest
     const embed = yield* Embed

@@ -206,7 +206,10 @@ export class FairLimiter {
       const heaviest = isWithinCap ? this.#heaviest.top : undefined
       const others =
         heaviest !== undefined && heaviest.held > (ownAccount?.held ?? 0) + amount ? heaviest : undefined
-      const own = ownAccount !== undefined && ownAccount.heaviestPart > ownAccount.heldBy(part) + amount ? ownAccount : undefined
+      const own =
+        ownAccount !== undefined && ownAccount.heaviestPart > ownAccount.heldBy(part) + amount
+          ? ownAccount
+          : undefined
       const oldest = (others ?? own)?.oldest
       if (oldest === undefined) return false
       this.#revoke(oldest)

@@ -39,7 +39,8 @@ export class SseLines {
     let lineFeed = text.indexOf("\n", from)
     let carriageReturn = text.indexOf("\r", from)
     while (lineFeed >= 0 || carriageReturn >= 0) {
-      const end = lineFeed < 0 || (carriageReturn >= 0 && carriageReturn < lineFeed) ? carriageReturn : lineFeed
+      const end =
+        lineFeed < 0 || (carriageReturn >= 0 && carriageReturn < lineFeed) ? carriageReturn : lineFeed
       const event = this.#endLine(this.#line + text.slice(from, end))
       if (event !== null) events.push(event)
       from = end === carriageReturn && lineFeed === end + 1 ? end + 2 : end + 1

@@ -2,11 +2,12 @@
  * Limits the memory of the process while a thread works. Buffers and the memory of native code are not part of the heap
  * that the limits of a thread bound.
  */
-import { memoryUsage } from "node:process"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 
 export interface MemoryLimit<E> {
+  /** The resident memory of the process, in bytes. */
+  readonly usedBytes: () => number
   /** Maximum resident memory in bytes; `before` is what the process uses at the start. */
   readonly limitOf: (before: number) => number
   readonly error: E
@@ -14,10 +15,15 @@ export interface MemoryLimit<E> {
 }
 
 /** Fails with `error` once the process uses more than the limit. */
-export const watchMemory = <E>({ error, interval, limitOf }: MemoryLimit<E>): Effect.Effect<never, E> =>
+export const watchMemory = <E>({
+  error,
+  interval,
+  limitOf,
+  usedBytes
+}: MemoryLimit<E>): Effect.Effect<never, E> =>
   Effect.suspend(() => {
-    const limit = limitOf(memoryUsage.rss())
-    return Effect.suspend(() => (memoryUsage.rss() > limit ? Effect.fail(error) : Effect.void)).pipe(
+    const limit = limitOf(usedBytes())
+    return Effect.suspend(() => (usedBytes() > limit ? Effect.fail(error) : Effect.void)).pipe(
       Effect.delay(interval),
       Effect.forever
     )

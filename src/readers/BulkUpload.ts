@@ -69,7 +69,10 @@ const recordUnread = (journal: Journal, url: string, error: ReaderError) => {
   const known = error.retryable ? journal.known(url) : undefined
   return known === undefined
     ? journal.record(unreadEntry(url, error, null))
-    : Effect.zipRight(journal.keepUnread(url), journal.record(unreadEntry(url, error, url), pageStateOf(known)))
+    : Effect.zipRight(
+        journal.keepUnread(url),
+        journal.record(unreadEntry(url, error, url), pageStateOf(known))
+      )
 }
 
 const readEntry = Effect.fn("BulkUpload.readEntry")(function* (bytes: Uint8Array, name: string) {

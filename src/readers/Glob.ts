@@ -46,7 +46,8 @@ export const compilePattern = (pattern: string, wildcard: string | null): Patter
       set(stars, 0, state)
       continue
     }
-    if (character === wildcard) for (let from = 0; from < transitions.length; from += words) set(transitions, from, state)
+    if (character === wildcard)
+      for (let from = 0; from < transitions.length; from += words) set(transitions, from, state)
     else set(transitions, offsets.get(character) ?? 0, state)
     state++
   }
@@ -105,7 +106,12 @@ interface Glob {
 
 const globOf = (text: string): Glob => {
   const spelling = normalized(text)
-  return { text, length: spelling.length, isPathOnly: text.startsWith("/"), pattern: compilePattern(spelling, "?") }
+  return {
+    text,
+    length: spelling.length,
+    isPathOnly: text.startsWith("/"),
+    pattern: compilePattern(spelling, "?")
+  }
 }
 
 interface Address {

@@ -99,7 +99,10 @@ const makeSite = (origin: string) =>
       delay === 0
         ? afterRequestedPause(fetch)
         : oneAtATime.withPermits(1)(
-            Effect.zipRight(Effect.when(Effect.sleep(delay * 1_000), isFurtherRequest), afterRequestedPause(fetch))
+            Effect.zipRight(
+              Effect.when(Effect.sleep(delay * 1_000), isFurtherRequest),
+              afterRequestedPause(fetch)
+            )
           )
     let started = false
     const isFurtherRequest = () => {

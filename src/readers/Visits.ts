@@ -99,7 +99,11 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
     record(address, "skipped", { reason, message: skipMessages[reason] })
 
   const recordFailure = (address: Address, { code, message }: ReaderError) =>
-    record(address, skippedCodes.has(code) ? "skipped" : "failed", { reason: code, message, status: statusOf(code) })
+    record(address, skippedCodes.has(code) ? "skipped" : "failed", {
+      reason: code,
+      message,
+      status: statusOf(code)
+    })
 
   const visit = ({ url, listedAt = null }: Address, options: Pick<VisitOptions, "maxSize"> = {}) =>
     tryPage(sites, url, { known: journal.known(url), listedAt, mayRedirectTo, ...options })

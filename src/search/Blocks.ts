@@ -120,7 +120,12 @@ class Outline {
     if (text.trim() !== "") {
       const lineText = this.#kind === "prose" ? text.trim() : text
       if (this.#blocks.length >= maxBlocks * (this.#continues ? 2 : 1)) this.#endPart()
-      this.#blocks.push({ kind: this.#kind, text: lineText, items: this.#offsets(), continues: this.#continues })
+      this.#blocks.push({
+        kind: this.#kind,
+        text: lineText,
+        items: this.#offsets(),
+        continues: this.#continues
+      })
     }
     this.#lines = []
     this.#items = []

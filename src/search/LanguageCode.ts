@@ -18,7 +18,8 @@ const functionWords: Readonly<Record<string, string>> = {
 /** The languages that a function word belongs to. */
 const languagesOfWord = new Map<string, Array<string>>()
 for (const [language, words] of Object.entries(functionWords))
-  for (const word of words.split(" ")) languagesOfWord.set(word, [...(languagesOfWord.get(word) ?? []), language])
+  for (const word of words.split(" "))
+    languagesOfWord.set(word, [...(languagesOfWord.get(word) ?? []), language])
 
 /** Maximum number of UTF-16 units of a question that are examined. */
 const sampleLength = 500

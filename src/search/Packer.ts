@@ -166,7 +166,8 @@ function* itemsOf(group: ReadonlyArray<Block>): Generator<Item> {
   yield { blocks: open, gap }
 }
 
-const trimmedPiece = ({ kind }: Block, piece: string): string => (kind === "prose" ? piece.trim() : withoutBlankLines(piece))
+const trimmedPiece = ({ kind }: Block, piece: string): string =>
+  kind === "prose" ? piece.trim() : withoutBlankLines(piece)
 
 const joinedBlocks = (blocks: ReadonlyArray<Block>): string =>
   blocks.map((block) => trimmedPiece(block, block.text)).join("\n\n")

@@ -123,7 +123,9 @@ class Centre {
 const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
 /** Merges identical questions, step by step. The most frequent ones come first. */
-function* mergeIdentical<A>(asked: ReadonlyArray<AskedQuestion<A>>): Generator<void, ReadonlyArray<Question<A>>> {
+function* mergeIdentical<A>(
+  asked: ReadonlyArray<AskedQuestion<A>>
+): Generator<void, ReadonlyArray<Question<A>>> {
   const byKey = new Map<string, Array<AskedQuestion<A>>>()
   for (const one of asked) {
     const key = keyOf(one.text)

@@ -28,7 +28,8 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
   Array.from(withoutJoiners(text).normalize("NFKC").toLowerCase().matchAll(wordWithSigns), ([found]) => found)
 
 const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /[\p{N}+#]/u.test(found)))
-const meaningWordsOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => meaningWords.has(found)))
+const meaningWordsOf = (words: ReadonlyArray<string>) =>
+  new Set(words.filter((found) => meaningWords.has(found)))
 
 /** 1 for the same question, at least {@link minSimilarity} for one with the same meaning, else 0. */
 export const similarity = (asked: string, question: string): number => {
@@ -36,7 +37,8 @@ export const similarity = (asked: string, question: string): number => {
   const [one, other] = [wordsOf(asked), wordsOf(question)]
   if (one.length === 0) return 0
   if (one.join(" ") === other.join(" ")) return 1
-  if (!isSameSet(numbersOf(one), numbersOf(other)) || !isSameSet(meaningWordsOf(one), meaningWordsOf(other))) return 0
+  if (!isSameSet(numbersOf(one), numbersOf(other)) || !isSameSet(meaningWordsOf(one), meaningWordsOf(other)))
+    return 0
   const [left, right] = [new Set(terms(asked)), new Set(terms(question))]
   const common = [...left].filter((term) => right.has(term)).length
   const share = (2 * common) / (left.size + right.size)

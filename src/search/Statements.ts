@@ -42,7 +42,8 @@ const negations = wordSet(
   "no not never none neither nor without cannot nicht kein keine keinen keiner keinem keines nie niemals ohne pas jamais " +
     "sans ne sin nunca"
 )
-const contractedNegation = /^(?:don|doesn|didn|isn|aren|wasn|weren|won|can|couldn|wouldn|shouldn|hasn|haven)['’]t$/u
+const contractedNegation =
+  /^(?:don|doesn|didn|isn|aren|wasn|weren|won|can|couldn|wouldn|shouldn|hasn|haven)['’]t$/u
 const days =
   "monday tuesday wednesday thursday friday saturday sunday montag dienstag mittwoch donnerstag freitag samstag sonntag " +
   "mondays tuesdays wednesdays thursdays fridays saturdays sundays"
@@ -95,7 +96,8 @@ const statementOf = (text: string): Statement => {
     const [, amount] = numberWithUnit.exec(lower) ?? []
     const spelled = numberWords.get(lower)
     if (negations.has(lower) || contractedNegation.test(lower)) isNegated = true
-    else if (isoDate.test(lower) || (calendar.has(lower) && (lower !== "may" || found === "May"))) dates.add(lower)
+    else if (isoDate.test(lower) || (calendar.has(lower) && (lower !== "may" || found === "May")))
+      dates.add(lower)
     else if (number.test(lower)) numbers.add(plainNumber(lower))
     else if (amount !== undefined) numbers.add(plainNumber(amount))
     else if (spelled !== undefined) numbers.add(spelled)

@@ -138,7 +138,8 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
     const { masters } = yield* Secrets.Secrets
     const [current] = masters
     const sealKey = tenant?.sealKey ?? null
-    const exported = tenant === null ? yield* Effect.as(refuseMovingTenants, null) : yield* tenantOf(tenant.id)
+    const exported =
+      tenant === null ? yield* Effect.as(refuseMovingTenants, null) : yield* tenantOf(tenant.id)
     if (exported !== null) yield* recordExport(exported.id)
     const given: Manifest.NewHeader = {
       spoke: "archive",

@@ -59,7 +59,8 @@ const makePlan = ({ finished, rowsPerPart: rows, tables, tenantId }: Work) =>
       if (table === undefined) return null
       const finishedPart = finished.get(Manifest.partKey({ table: table.table, after }))
       const rest: RowTexts.Range = { tenantId, after, upTo: null }
-      const upTo = finishedPart === undefined ? yield* RowTexts.boundary(table, rest, rows) : finishedPart.upTo
+      const upTo =
+        finishedPart === undefined ? yield* RowTexts.boundary(table, rest, rows) : finishedPart.upTo
       const planned: PlannedPart = { table, range: { ...rest, upTo }, finished: finishedPart }
       after = upTo
       if (upTo === null) place += 1
@@ -106,7 +107,9 @@ export const make = (work: Work) =>
           )
         )
         // Tables with sealed columns are small.
-        const digest = isSealed(table) ? yield* RowTexts.digestOfRange(asHashed(table), range) : digester.digest()
+        const digest = isSealed(table)
+          ? yield* RowTexts.digestOfRange(asHashed(table), range)
+          : digester.digest()
         const { after, upTo } = range
         const part: Manifest.Part = { table: table.table, after, upTo, ...digest, file, bytes, sha256 }
         yield* journalLock.withPermits(1)(work.add(part))

@@ -117,7 +117,10 @@ export const take = Effect.fn("Snapshots.take")(function* (
     yield* attempt(`Making ${partial}`, () => fs.mkdir(partial, { mode: 0o700 }))
     // The transaction holds the only connection, so no other statement can write.
     yield* sql.withTransaction(
-      Effect.zipRight(sql`checkpoint`, copyFolder(path.join(dataDir, "database"), path.join(partial, "database")))
+      Effect.zipRight(
+        sql`checkpoint`,
+        copyFolder(path.join(dataDir, "database"), path.join(partial, "database"))
+      )
     )
     const heldMillis = (yield* monotonicMillis) - began
     for (const name of extraFiles) {
@@ -128,7 +131,10 @@ export const take = Effect.fn("Snapshots.take")(function* (
     yield* attempt(`Naming ${target}`, () => fs.rename(partial, target))
     // Before older copies are removed.
     yield* attempt(`Syncing ${folder}`, () => sync(folder))
-    yield* Effect.logInfo("A snapshot was written", { target, statementsWaitedMillis: Math.round(heldMillis) })
+    yield* Effect.logInfo("A snapshot was written", {
+      target,
+      statementsWaitedMillis: Math.round(heldMillis)
+    })
   }).pipe(Effect.onExit(() => Effect.promise(() => fs.rm(partial, { recursive: true, force: true }))))
   for (const name of before.slice(0, Math.max(0, before.length + 1 - kept))) {
     yield* attempt(`Removing ${name}`, () => fs.rm(path.join(folder, name), { recursive: true }))

@@ -192,7 +192,8 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
   const pollSources = Effect.gen(function* () {
     for (let reportedCount = -1; ; yield* Effect.sleep(pollInterval)) {
       const { ended, sources } = yield* listSources
-      if (ended.length !== reportedCount) yield* Output.note(`${ended.length} of ${sources.length} sources are read.`)
+      if (ended.length !== reportedCount)
+        yield* Output.note(`${ended.length} of ${sources.length} sources are read.`)
       reportedCount = ended.length
       if (ended.length === sources.length) return sources
     }
@@ -221,7 +222,8 @@ const destroy = (file: string, flags: DestroyFlags) =>
   })
 
 const fileHelp = "JSON, YAML or a module (.mjs, .ts): the agents by name"
-const allowRegressionHelp = "apply even if significantly fewer test cases pass than now, or not all can be asked"
+const allowRegressionHelp =
+  "apply even if significantly fewer test cases pass than now, or not all can be asked"
 const pruneHelp = "delete the agents that the file does not name"
 
 export const pullCommand = (run: Arguments.Run) =>

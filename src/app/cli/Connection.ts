@@ -120,10 +120,14 @@ const serverOf = <E extends { readonly message: string }, R>(
     const credentials = yield* DataDirectory.credentials.read(dataDir)
     const storedUrl = Option.map(credentials, (found) => found.url)
     const url = Option.orElse(address, () => storedUrl)
-    const isStoredServer = Option.isNone(address) || (Option.isSome(storedUrl) && isSameServer(address.value, storedUrl.value))
+    const isStoredServer =
+      Option.isNone(address) || (Option.isSome(storedUrl) && isSameServer(address.value, storedUrl.value))
     const knownSecret = Option.isSome(secret) || !isStoredServer ? secret : yield* stored(dataDir)
     if (Option.isNone(url) || Option.isNone(knownSecret)) {
-      const other = isStoredServer || Option.isNone(storedUrl) ? "" : ` The secrets there are for ${storedUrl.value} only.`
+      const other =
+        isStoredServer || Option.isNone(storedUrl)
+          ? ""
+          : ` The secrets there are for ${storedUrl.value} only.`
       return yield* new CommandFailed({ message: `${unknown} Looked in ${dataDir}.${other}` })
     }
     return { url: url.value, secret: knownSecret.value }

@@ -140,7 +140,9 @@ const importFile = (file: string, flags: Flags, hasOptions: boolean) =>
       return yield* restore(file)
     }
     const { done, refused } = yield* importAll(file, yield* sender(flags)).pipe(
-      Effect.onInterrupt(() => noteIfInterrupted("Import again to continue: imported conversations are not repeated."))
+      Effect.onInterrupt(() =>
+        noteIfInterrupted("Import again to continue: imported conversations are not repeated.")
+      )
     )
     yield* Output.line(
       `${done.imported} conversations with ${done.messages} messages imported, ${done.repeated} existed already`

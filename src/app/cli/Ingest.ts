@@ -103,7 +103,9 @@ const add = (targets: ReadonlyArray<string>, { depth, name, ...flags }: Flags) =
         maxDepth: depth
       })
       yield* Effect.onInterrupt(follow(server, called, ingestionJob.id), () =>
-        noteIfInterrupted(`The server continues to read ${called}: GET /v1/sources/${source.id} shows the progress.`)
+        noteIfInterrupted(
+          `The server continues to read ${called}: GET /v1/sources/${source.id} shows the progress.`
+        )
       )
     }
   })

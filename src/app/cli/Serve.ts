@@ -44,7 +44,9 @@ const listen = (role: Server.Role) =>
     }
     // Public addresses need the real port when 0 is configured.
     const settings =
-      configured.port === 0 ? yield* fromEnvironment({ PORT: String(yield* Port.findPort(configured)) }) : configured
+      configured.port === 0
+        ? yield* fromEnvironment({ PORT: String(yield* Port.findPort(configured)) })
+        : configured
     yield* warnOfUnknownVariables.pipe(
       Effect.zipRight(Server.run(settings, role)),
       Effect.catchTag("ServeError", () => Port.portTaken(settings)),

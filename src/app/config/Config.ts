@@ -263,7 +263,8 @@ const databaseOf = (given: Variables): Settings["database"] => {
 
 const modelOf = (given: Variables, providers: Settings["providers"]): Settings["model"] => {
   const contextWindow = given.SPOKE_CONTEXT_WINDOW ?? ModelProviders.defaultContextWindow
-  if (given.OPENAI_API_KEY === undefined) return ModelProviders.defaultModelOf(given.SPOKE_CHAT_MODEL, providers)
+  if (given.OPENAI_API_KEY === undefined)
+    return ModelProviders.defaultModelOf(given.SPOKE_CHAT_MODEL, providers)
   const baseUrl = given.OPENAI_BASE_URL ?? providerUrl
   return {
     provider: "openai",

@@ -35,7 +35,12 @@ export const parseRedisAddress = (text: string): Option.Option<RedisAddress> => 
   const cluster = nodes.length > 1 || clusterParameter === "true"
   // A cluster has only database 0.
   const namesDatabase = cluster && /[1-9]/u.test(first.pathname)
-  if (nodes.length !== urls.length || namesDatabase || (clusterParameter !== null && clusterParameter !== "true")) return Option.none()
+  if (
+    nodes.length !== urls.length ||
+    namesDatabase ||
+    (clusterParameter !== null && clusterParameter !== "true")
+  )
+    return Option.none()
   return Option.map(accountOf(first), (account) => ({
     cluster,
     tls: first.protocol === "rediss:",

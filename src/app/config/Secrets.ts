@@ -100,7 +100,10 @@ export const layer = ({ database, dataDir, operatorToken, secrets }: Settings) =
         Effect.as(MasterKeys.recordKeyId(keyIdOf(secret)), [secret, ...previous] as const)
       if (database !== null && current !== undefined)
         return { masters: yield* mastersOf(current), operatorToken }
-      const ownSecrets = yield* storedOrGenerated(dataDir, current !== undefined || !(yield* MasterKeys.hasTenants))
+      const ownSecrets = yield* storedOrGenerated(
+        dataDir,
+        current !== undefined || !(yield* MasterKeys.hasTenants)
+      )
       if (current === undefined && !isKnownSecret(knownKeyIds, ownSecrets.secret))
         return yield* unusable(dataDir, "belongs to another database")
       return {

@@ -67,7 +67,9 @@ export const unknownSettings = (given: SpokeSettings) => {
   const known = new Set([...named.flatMap(([name = ""]) => name), ...settingsWithoutVariable])
   return Object.entries(given).flatMap(([name, value]) => {
     if (!known.has(name)) return [{ path: [name], message: unknownField([], name, known) }]
-    const groupFields = named.flatMap(([group, field]) => (group === name && field !== undefined ? [field] : []))
+    const groupFields = named.flatMap(([group, field]) =>
+      group === name && field !== undefined ? [field] : []
+    )
     return groupFields.length === 0 || !isRecord(value)
       ? []
       : Object.keys(value)

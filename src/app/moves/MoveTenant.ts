@@ -69,7 +69,10 @@ const isSameAddress = (one: string | null, other: string) =>
  * or has ended it already. The addresses are compared, because a third installation has no move either, and would
  * otherwise be ordered to serve a tenant that it does not have.
  */
-const checkSameMove = ({ destinationAt, originAt }: Installations, { destination, origin }: InstallationFacts) => {
+const checkSameMove = (
+  { destinationAt, originAt }: Installations,
+  { destination, origin }: InstallationFacts
+) => {
   if (origin.move !== null && destination.move !== null)
     return origin.move.move === destination.move.move
       ? Effect.void
@@ -90,7 +93,10 @@ const checkSameMove = ({ destinationAt, originAt }: Installations, { destination
 }
 
 /** Begins the move at both sides, or takes over a move that another command has begun. */
-const beginMove = (installations: Installations, { destination: destinationFacts, origin: originFacts }: InstallationFacts) =>
+const beginMove = (
+  installations: Installations,
+  { destination: destinationFacts, origin: originFacts }: InstallationFacts
+) =>
   Effect.gen(function* () {
     const { destination, destinationAt, origin, originAt, streams, report } = installations
     const driver = randomId()
@@ -194,7 +200,11 @@ const removeRows = (side: Side, driver: string) =>
   side.ask(new Wire.RemoveSome({ driver })).pipe(Effect.repeat({ until: ({ more }) => !more }), Effect.asVoid)
 
 /** Ends the move at a side, after `carryFirst` has carried over what waits there. */
-const forgetMove = (side: Side, driver: string, carryFirst: Effect.Effect<unknown, MoveFailed> = Effect.void) =>
+const forgetMove = (
+  side: Side,
+  driver: string,
+  carryFirst: Effect.Effect<unknown, MoveFailed> = Effect.void
+) =>
   Effect.zipRight(carryFirst, side.ask(new Wire.Forget({ driver }))).pipe(
     Effect.repeat({ schedule: Schedule.spaced(jobsInterval), until: ({ changed }) => changed }),
     Effect.asVoid

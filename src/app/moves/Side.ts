@@ -80,7 +80,11 @@ export const overHttp = (
           const message = `The ${name} says: ${error?.message ?? `status ${response.status}`}`
           return new MoveFailed({
             message,
-            reason: transientStatuses.has(response.status) ? "unreachable" : isReason(reason) ? reason : "refused"
+            reason: transientStatuses.has(response.status)
+              ? "unreachable"
+              : isReason(reason)
+                ? reason
+                : "refused"
           })
         })
       )
@@ -150,7 +154,11 @@ export const overHttp = (
         ),
       putOriginal: (ref, bytes) =>
         send(
-          HttpClientRequest.bodyUint8Array(HttpClientRequest.put(originalUrl(ref)), bytes, "application/octet-stream")
+          HttpClientRequest.bodyUint8Array(
+            HttpClientRequest.put(originalUrl(ref)),
+            bytes,
+            "application/octet-stream"
+          )
         ).pipe(Effect.flatMap(failIfMissing), Effect.asVoid, withRetries)
     }
   })

@@ -68,7 +68,8 @@ const make = (inner: HttpClient.HttpClient) => {
         pauseMillis = 0
       }),
       Effect.catchAll((error) => {
-        const isBatchRefused = error._tag === "ResponseError" && batchRefusalStatuses.has(error.response.status)
+        const isBatchRefused =
+          error._tag === "ResponseError" && batchRefusalStatuses.has(error.response.status)
         return Effect.zipRight(isBatchRefused ? Effect.void : backOff, logLoss(request))
       })
     )

@@ -75,5 +75,7 @@ const updateMetrics = Effect.flatMap(read, (queues) =>
  * start. While the database does not answer, the last figures are kept.
  */
 export const watch = Effect.flatMap(updateMetrics, (first) =>
-  Effect.forkScoped(Effect.zipRight(Effect.sleep(first), Effect.forever(Effect.flatMap(updateMetrics, Effect.sleep))))
+  Effect.forkScoped(
+    Effect.zipRight(Effect.sleep(first), Effect.forever(Effect.flatMap(updateMetrics, Effect.sleep)))
+  )
 )

@@ -31,7 +31,9 @@ const tableReference =
   /\b(?:into\s+([a-z_][\w.]*)|(?:from|update|join)\s+(?:only\s+)?([a-z_][\w.]*)(?![\w.]|\s*\())/gu
 
 const firstTable = (text: string, excluded: ReadonlySet<string>): string | undefined =>
-  Array.from(text.matchAll(tableReference), ([, into, from]) => into ?? from ?? "").find((name) => !excluded.has(name))
+  Array.from(text.matchAll(tableReference), ([, into, from]) => into ?? from ?? "").find(
+    (name) => !excluded.has(name)
+  )
 
 /** Keywords that may follow in the place of a table. */
 const keywords = ["lateral", "select", "set", "skip"]

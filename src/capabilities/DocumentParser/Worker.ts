@@ -4,6 +4,7 @@
  * slow documents never delay another owner. Small waiting documents of one owner are sent in one message. If it fails,
  * each is sent again alone.
  */
+import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -108,6 +109,7 @@ const make = (options: WorkerOptions) =>
     }
     const maxGrowthBytes = (memoryMb + buffersMb) * MiB
     const tooMuchMemory = watchMemory({
+      usedBytes: () => memoryUsage.rss(),
       limitOf: (before) =>
         Math.min(before + maxGrowthBytes, Math.max(processMb * MiB, before + minGrowthBytes)),
       error: outOfMemory,

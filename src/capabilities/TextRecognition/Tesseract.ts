@@ -2,6 +2,7 @@
  * Recognizes text with Tesseract in a worker thread, offline, in English. The thread reads one image after another,
  * owners in turns, and ends when unused. A thread that hangs, dies or is interrupted is replaced.
  */
+import { memoryUsage } from "node:process"
 import { Worker } from "node:worker_threads"
 import { types } from "node:util"
 import * as Duration from "effect/Duration"
@@ -93,6 +94,7 @@ const make = (options: TesseractOptions) =>
     const limiter = new FairLimiter({ name: "text-recognition", permits: 1, maxWaiting })
     const thread = yield* makeThread({ start: () => startWorker(script), idleTimeout })
     const tooMuchMemory = watchMemory({
+      usedBytes: () => memoryUsage.rss(),
       limitOf: (before) => before + memoryMb * MiB,
       error: outOfMemory,
       interval: watchInterval

@@ -114,7 +114,8 @@ export const makeWeights = (sql: SqlClient.SqlClient) => {
       if (missing.length > 0) {
         for (const [term, chunks] of yield* count(scope, missing)) counted.counts.set(term, chunks)
       }
-      if (missing.length > 0 || newCounts.length > 0) agents.trimToCost(maxCachedWords, ({ counts }) => counts.size)
+      if (missing.length > 0 || newCounts.length > 0)
+        agents.trimToCost(maxCachedWords, ({ counts }) => counts.size)
       const chunksOf = (term: string) => counted.counts.get(term) ?? 0
       const weightOf = (term: string) =>
         termWeight(query, Math.max(agent.chunks, chunksOf(term)), chunksOf(term))

@@ -105,7 +105,17 @@ const htmlOfStorage = (storage: string): string => {
 }
 
 /** Names, without prefix, of elements that have no HTML equivalent. */
-const elementsWithoutHtml = new Set(["image", "link", "emoticon", "page", "url", "user", "attachment", "task", "layout"])
+const elementsWithoutHtml = new Set([
+  "image",
+  "link",
+  "emoticon",
+  "page",
+  "url",
+  "user",
+  "attachment",
+  "task",
+  "layout"
+])
 
 const authorization = (email: string, token: string) => ({
   authorization: `Basic ${Buffer.from(`${email}:${token}`).toString("base64")}`

@@ -143,7 +143,8 @@ interface FeedStep {
 const addDocument = (entry: Entry, base: string, step: FeedStep) =>
   Effect.gen(function* () {
     const uri =
-      (entry.link === "" ? undefined : resolveUrl(entry.link, base)) ?? (entry.id === "" ? undefined : entry.id)
+      (entry.link === "" ? undefined : resolveUrl(entry.link, base)) ??
+      (entry.id === "" ? undefined : entry.id)
     if (uri === undefined) return
     const title = entry.title.replaceAll(/<[^<>]{1,200}>/g, "").trim()
     const html = entry.content === "" ? entry.summary : entry.content

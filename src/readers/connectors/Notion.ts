@@ -111,7 +111,9 @@ export const notion = (origin = "https://api.notion.com"): SourceReader => {
             // A nested page is a document of its own.
             const isPage = type === "child_page" || type === "child_database"
             const hasChildren = has_children && !isPage && depth < maxDepth
-            const children: ReadonlyArray<Block> | null = hasChildren ? yield* readBlocks(inner, depth + 1) : []
+            const children: ReadonlyArray<Block> | null = hasChildren
+              ? yield* readBlocks(inner, depth + 1)
+              : []
             blocks.push({ type, value: rest[type], children: children ?? [] })
           }
           cursor = decoded.value.has_more ? decoded.value.next_cursor : null

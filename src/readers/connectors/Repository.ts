@@ -194,8 +194,11 @@ const markdown = /\.(?:md|mdx|markdown)$/iu
 
 const selectorOf = ({ exclude = [], include = [] }: Settings) => {
   const budget = new WorkBudget()
-  const [included, excluded] = [include, exclude].map((globs) => globs.map((glob) => compilePattern(glob, "?")))
-  const isIn = (globs: typeof included, path: string) => globs?.some((glob) => matchesPattern(glob, path, budget)) === true
+  const [included, excluded] = [include, exclude].map((globs) =>
+    globs.map((glob) => compilePattern(glob, "?"))
+  )
+  const isIn = (globs: typeof included, path: string) =>
+    globs?.some((glob) => matchesPattern(glob, path, budget)) === true
   return (path: string) =>
     markdown.test(path) && (include.length === 0 || isIn(included, path)) && !isIn(excluded, path)
 }

@@ -96,12 +96,15 @@ const sendOnce = (given: ConnectorRequest) =>
     const response = yield* hosts
       .withHostPermit(host, http.fetch({ url, maxBytes, ...options }))
       .pipe(Effect.mapError(fetchError))
-    const isAnswer = (response.status >= 200 && response.status < 300) || acceptedStatuses.includes(response.status)
+    const isAnswer =
+      (response.status >= 200 && response.status < 300) || acceptedStatuses.includes(response.status)
     return isAnswer ? response : yield* refusal(given, response, yield* Clock.currentTimeMillis)
   })
 
 /** A response with 2xx, or one of `acceptedStatuses`. Waits and retries if the service is overloaded or unavailable. */
-export const request = (given: ConnectorRequest): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> => {
+export const request = (
+  given: ConnectorRequest
+): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> => {
   const attempt = (tries: number): Effect.Effect<OutboundResponse, ReaderError, OutboundHttp> =>
     Effect.catchIf(
       sendOnce(given),
@@ -130,7 +133,8 @@ export const requestJson = <A, I>(given: ConnectorRequest, schema: Schema.Schema
   const decode = Schema.decode(Schema.parseJson(schema))
   return Effect.flatMap(
     request({ ...given, headers: { accept: "application/json", ...given.headers } }),
-    (response) => Effect.mapError(decode(new TextDecoder().decode(response.body)), () => unexpectedAnswer(given.service))
+    (response) =>
+      Effect.mapError(decode(new TextDecoder().decode(response.body)), () => unexpectedAnswer(given.service))
   )
 }
 

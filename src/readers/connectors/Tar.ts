@@ -66,7 +66,9 @@ export const makeTar = ({ file, wants }: TarVisitor) => {
     const isNameHeader = type === "x" || type === "L"
     const name = longName ?? nameOf(header)
     if (!isNameHeader && type !== "g") longName = undefined
-    const isBuffered = isNameHeader ? size <= maxNameBytes : (type === "0" || type === "\0") && wants(name, size)
+    const isBuffered = isNameHeader
+      ? size <= maxNameBytes
+      : (type === "0" || type === "\0") && wants(name, size)
     body = { name, type, bytes: isBuffered ? new Uint8Array(size) : null, at: 0, size }
     if (size === 0) endBody()
     return true

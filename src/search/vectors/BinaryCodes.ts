@@ -73,7 +73,9 @@ export class BinaryCodes {
     this.#scales[slot] = sum === 0 ? 0 : squares / sum
     // The share of the vector's length that the signs keep. The rotation spreads the rest evenly.
     const cosineSquared = squares === 0 ? 1 : (sum * sum) / (rotated.length * squares)
-    const deviation = Math.sqrt((squares * (1 - Math.min(1, cosineSquared))) / cosineSquared / Math.max(1, rotated.length - 1))
+    const deviation = Math.sqrt(
+      (squares * (1 - Math.min(1, cosineSquared))) / cosineSquared / Math.max(1, rotated.length - 1)
+    )
     this.#deviation = Math.max(this.#deviation, deviation)
   }
 

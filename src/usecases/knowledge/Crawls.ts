@@ -161,7 +161,7 @@ export class Crawls extends Effect.Service<Crawls>()("usecases/knowledge/Crawls"
       const entries: Array<CrawlEntry> = []
       const journal: Journal = {
         ...noJournal,
-        note: (entry) =>
+        record: (entry) =>
           Effect.sync(() => {
             if (entries.length < maxLines) entries.push(entry)
           })

@@ -19,7 +19,7 @@ describe("The buffer of a running turn's parts", () => {
         const buffer = new PartBuffer()
         const words = Array.from({ length: 20_000 }, (_, at) => `word ${at} `)
         for (const word of words) buffer.append(delta(word))
-      buffer.close(Exit.void)
+        buffer.close(Exit.void)
         const told = Chunk.toReadonlyArray(yield* Stream.runCollect(buffer.stream))
         expect(textOf(told)).toBe(words.join(""))
         expect(Math.max(...told.map((part) => textOf([part]).length))).toBeLessThan(5_000)

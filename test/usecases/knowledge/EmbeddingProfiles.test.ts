@@ -169,7 +169,7 @@ eachEngineLive("Changing the embedding model", (it) => {
         const { scope } = yield* before(["restoring a backup"])
         yield* Effect.gen(function* () {
           yield* setTarget
-        const found = yield* search(scope, "backup")
+          const found = yield* search(scope, "backup")
           expect(found.degraded).toBe(true)
           expect(found.chunks.map(({ semantic, text }) => [semantic, text])).toEqual([
             [0, "restoring a backup"]

@@ -67,7 +67,10 @@ const versionFinding = (settings: Settings, { number, version }: Server): Findin
 }
 
 /** Connections of each process: its pool, and one for LISTEN. */
-const poolFindings = ({ database: options }: Settings, { freeConnections }: Server): ReadonlyArray<Finding> => {
+const poolFindings = (
+  { database: options }: Settings,
+  { freeConnections }: Server
+): ReadonlyArray<Finding> => {
   if (options === null) return []
   const each = options.maxConnections + 1
   const processes = Math.floor(Math.max(0, freeConnections) / each)

@@ -97,10 +97,17 @@ export const checkModel = ({ model, providers }: Settings) =>
     if (status === 401 || status === 403) return problem("model", "the provider refuses OPENAI_API_KEY")
     if (status >= 500) return problem("model", `the provider answers ${status}`)
     const prefix = `${model.provider}/`
-    const modelName = model.chatModel.startsWith(prefix) ? model.chatModel.slice(prefix.length) : model.chatModel
+    const modelName = model.chatModel.startsWith(prefix)
+      ? model.chatModel.slice(prefix.length)
+      : model.chatModel
     const isElsewhere = providers.has(modelName.split("/", 1)[0] ?? "")
     // Azure lists models, but is called with deployment names.
-    if (status === 200 && !isElsewhere && model.api !== "azure" && !(yield* isModelListed(modelName, response)))
+    if (
+      status === 200 &&
+      !isElsewhere &&
+      model.api !== "azure" &&
+      !(yield* isModelListed(modelName, response))
+    )
       return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
     return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
   }).pipe(
@@ -140,7 +147,9 @@ export const checkProviders = ({ fallbackModels, model, providers }: Settings) =
     // The default provider is checked with the model.
     [...providers].filter(([name]) => name !== model?.provider),
     ([name, provider]) => {
-      const modelsOfProvider = [model?.chatModel ?? "", ...fallbackModels].filter((one) => one.startsWith(`${name}/`))
+      const modelsOfProvider = [model?.chatModel ?? "", ...fallbackModels].filter((one) =>
+        one.startsWith(`${name}/`)
+      )
       return checkProvider(
         name,
         provider,

@@ -78,7 +78,9 @@ const runAgainHint = "Run the same command again to continue, or with --rollback
 const moveTenant = (tenant: string, both: MoveTenant.Installations, flags: Flags) =>
   Effect.gen(function* () {
     const options = optionsOf(flags)
-    const result = yield* MoveTenant.move(both, options).pipe(Effect.onInterrupt(() => noteIfInterrupted(runAgainHint)))
+    const result = yield* MoveTenant.move(both, options).pipe(
+      Effect.onInterrupt(() => noteIfInterrupted(runAgainHint))
+    )
     const rows = result.tables.reduce((total, table) => total + table.rows, 0)
     if (flags.json === true) yield* Output.asJson({ tenant, servedAt: both.destinationAt, ...result })
     else if (result.pausedMillis === null) yield* Output.line(`${tenant} is served at ${both.destinationAt}`)
@@ -105,7 +107,9 @@ const runMove = (tenant: string, flags: Flags) =>
     const both = yield* installations(tenant, flags)
     if (flags.status === true) return yield* status(tenant, both, flags.json === true)
     if (flags.confirm === true) {
-      yield* MoveTenant.confirm(both).pipe(Effect.onInterrupt(() => noteIfInterrupted("Run it again to continue.")))
+      yield* MoveTenant.confirm(both).pipe(
+        Effect.onInterrupt(() => noteIfInterrupted("Run it again to continue."))
+      )
       return yield* Output.line(`The move of ${tenant} is confirmed, and the origin has no rows of it`)
     }
     if (flags.rollback === true) {
