@@ -65,6 +65,7 @@ const spared: Readonly<Record<string, string>> = {
 /** Those that are put together while the program runs, as they then are. */
 const instances: Readonly<Record<string, ReadonlyArray<RegExp>>> = {
   "app/cli/doctor/Services.ts": [/^redis_version:(\S+)/mu],
+  "capabilities/GroundingChecker/Scripts.ts": [/[\p{Script=Hangul}]/gu],
   "domain/Xml.ts": [
     /\sr[ \t]?=[ \t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')/,
     /\s[\w.-]{1,40}:id[ \t]?=[ \t]?(?:"([^"]{0,4000})"|'([^']{0,4000})')/

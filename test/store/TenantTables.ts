@@ -155,7 +155,7 @@ const directory = {
 const everyTenant = {
   "app/Lifecycle.ts checks": ["agent_usage"],
   "app/Lifecycle.ts oldestWaiting": ["ingestion_jobs"],
-  "capabilities/VectorSearch/WarmUp.ts busiest": ["agent_usage", "api_keys"],
+  "capabilities/VectorSearch/WarmUp.ts selectBusiest": ["agent_usage", "api_keys"],
   "capabilities/VectorSearch/WarmUp.ts prepareEmbedder": ["agent_stats"],
   "store/IdempotencyKeys.ts prune": ["idempotency_keys"],
   "store/MasterKeys.ts usedKeyIds": [
