@@ -361,11 +361,11 @@ it("Statements over all tenants name their purpose, and are the exceptions of th
       // Whose tenant is not known yet, unless the host names it.
       "app/library/Owner.ts owners",
       // Whether there is a tenant at all.
-      "app/backup/TenantImport.ts mustNotMigrateOthers",
+      "app/backup/TenantImport.ts refusePendingMigrations",
       // Several tenants in one statement.
       "capabilities/KeyStore/Sql.ts write",
       // By an index of words, which a policy would keep from use.
-      "capabilities/VectorSearch/Pgvector.ts known",
+      "capabilities/VectorSearch/Pgvector.ts readAgent",
       "capabilities/VectorSearch/PgvectorQuery.ts hybrid",
       "capabilities/VectorSearch/PgvectorWeights.ts count",
       // Rows of several tenants that a sweep has found.
