@@ -107,7 +107,7 @@ const program = Effect.gen(function* () {
         message: words(8),
         startedAt,
         startedLabel: "Started",
-        timeout: "2 minutes"
+        timeout: "2 minutes" as const
       }
       const { reserved } = yield* measureInto(begins, turns.begin(scope, opening))
       if (!reserved) return yield* Effect.dieMessage("No turn was reserved.")
@@ -131,7 +131,7 @@ const program = Effect.gen(function* () {
       let conversation: ConversationId | null = null
       for (let n = 0; n < count; n++) {
         if (n % perConversation === 0) conversation = null
-        const id = conversation ?? (yield* newId.conversation)
+        const id: ConversationId = conversation ?? (yield* newId.conversation)
         const target: Target =
           conversation === null
             ? { _tag: "External", id: ExternalEndUserId.make(`person-${person++ % 10_000}`) }
@@ -170,7 +170,8 @@ const program = Effect.gen(function* () {
   const commands = yield* Queue.unbounded<Command>()
   process.on("message", (command: Command) => commands.unsafeOffer(command))
   process.once("disconnect", () => process.exit(0))
-  const execute = ({ clients, count, name }: Command) => {
+  type Services = AgentRunStore | SqlClient.SqlClient
+  const execute = ({ clients, count, name }: Command): Effect.Effect<unknown, unknown, Services> => {
     switch (name) {
       case "migrate":
         return migrate(migrations)

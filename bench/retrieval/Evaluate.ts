@@ -96,9 +96,10 @@ const rankings = (
         : Layer.provide(backend, Layer.succeed(Embedder, { ...embedder, lexicalWeight: () => lexicalWeight }))
     const runQueries = Effect.flatMap(Retrieve, ({ run }) =>
       Effect.forEach(queries, ({ text }) =>
-        Effect.map(run(scope, { query: text.slice(0, 1_000), topK, minScore: 0 }), ({ chunks }) => [
-          ...new Set(chunks.map(({ documentId }) => names.get(documentId) ?? ""))
-        ])
+        Effect.map(
+          run({ ...scope, sourceScope: null }, { query: text.slice(0, 1_000), topK, minScore: 0 }),
+          ({ chunks }) => [...new Set(chunks.map(({ documentId }) => names.get(documentId) ?? ""))]
+        )
       )
     )
     return yield* Effect.provide(runQueries, Retrieve.Default.pipe(Layer.provide(search)))
