@@ -107,17 +107,19 @@ export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: In
       const entry = agents.entryOf(agentId)
       // Embedded once, and again if the agent moves to another model meanwhile.
       let queried: { readonly profile: string; readonly vector: Option.Option<Float32Array> } | undefined
-      for (let refreshes = 0; ; refreshes++) {
+      let refreshes = 0
+      for (;;) {
         const { index } = entry
         if (index === null) {
           yield* agents.load(scope, entry)
+          refreshes++
           continue
         }
         const embedder = Option.getOrElse(yield* embedders(index.profile), () => current)
         // Without vectors to compare with, the model is not called.
-        const { complete: hasAllVectors } = index
+        const { complete: hasAllVectors, hasVectors } = index
         if (!hasAllVectors) yield* agents.addVectors(scope, entry)
-        const usesVectors = hasAllVectors && index.hasVectors && supportsLanguageOf(embedder, text)
+        const usesVectors = hasAllVectors && hasVectors && supportsLanguageOf(embedder, text)
         if (usesVectors && queried?.profile !== index.profile) {
           queried = { profile: index.profile, vector: yield* queryVector(embedder, text) }
         }
@@ -127,9 +129,10 @@ export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: In
         if (index.changing) {
           // A running update has dropped chunks, and will read them again.
           yield* agents.refresh(scope, entry, { rebuild: false })
-          // Replaced by another index.
-          if (index.changing) continue
+          refreshes++
         }
+        // Another index has replaced it, or its first vectors were loaded after the query was left without one.
+        if (index.changing || index.hasVectors !== hasVectors) continue
         const { version } = index
         const best = ranked(index, embedder, query, { words, vector, sources })
         const found = yield* hits({ scope, filters, ids: idsOf(best) })
@@ -142,6 +145,7 @@ export const makeOverRows = (rows: Rows, { maxBytes, wordsFirstAbove = 200 }: In
           }
         }
         // The missing chunks are most likely of a source that is no longer visible. Read the visible sources again.
+        refreshes++
         if (found.version === version && filters !== null) continue
         // If a chunk disappeared without a new version, the stores did not remove it, and the index is rebuilt.
         yield* agents.refresh(scope, entry, { rebuild: found.version === version })

@@ -209,6 +209,35 @@ it.scopedLive(
     }).pipe(Effect.timeout("10 seconds"), Effect.provideService(Embedder, hashing))
 )
 
+it.scopedLive("A search uses the first vectors of an agent that another search loads meanwhile", () =>
+  Effect.gen(function* () {
+    const ids = ["a", "b", "c"]
+    let version = 1
+    let update: Effect.Effect<void> = Effect.void
+    const plain = rowsOf(ids, () => version)
+    const { agents, search } = yield* makeOverRows(
+      {
+        ...plain,
+        chunks: (agent, profile, some) =>
+          version === 1 ? Effect.succeed(some.map(rowOf)) : plain.chunks(agent, profile, some),
+        // The chunks are embedded, and another search loads their vectors, while this one reads the visible sources.
+        visible: (agent, filters) =>
+          Effect.suspend(() => {
+            const isFirst = version === 1
+            version = 2
+            return Effect.zipRight(isFirst ? update : Effect.void, plain.visible(agent, filters))
+          })
+      },
+      { ...options, wordsFirstAbove: Infinity }
+    )
+    update = agents.refresh(scope, agents.entryOf(agentId), { rebuild: false })
+    yield* agents.loadFully(scope)
+    const found = yield* search(scope, { ...query, filter: { sourceIds: [SourceId.make("src_1")] } })
+    expect(found.degraded).toBe(false)
+    expect(found.chunks.map(({ semantic }) => semantic > 0.9)).toEqual([true, true, true])
+  }).pipe(Effect.timeout("10 seconds"), Effect.provideService(Embedder, hashing))
+)
+
 it.live(
   "Requests are served while chunks of a large agent are dropped, and no search uses a part of it",
   () =>
