@@ -132,7 +132,7 @@ const RetentionForm = ({ stored, maximum, user }: Props) => {
     <Form onSubmit={() => save.mutate()} problem={general}>
       <div className={css["kinds"]}>
         {kinds.map((kind) => (
-          <div key={kind} className={css["kind"]}>
+          <div key={kind}>
             <TextField
               label={t[kind]}
               {...helpOf(kind)}
