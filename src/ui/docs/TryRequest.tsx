@@ -78,7 +78,7 @@ export const TryRequest = ({
 
   return (
     <details>
-      <summary>TryRequest it</summary>
+      <summary>Try it</summary>
       {parameters.map(({ in: location, name, required = false }) => (
         <label key={name}>
           {name} <span class="soft">{location}</span>
