@@ -67,7 +67,7 @@ const storedSecrets = (dataDir: string) =>
     )
   )
 
-/** The stored secrets of the data directory. Generates them when there are none and `mayMake` is true. */
+/** The stored secrets of the data directory. Generates them when there are none and `mayGenerate` is true. */
 const storedOrGenerated = (dataDir: string, mayGenerate: boolean) =>
   Effect.gen(function* () {
     const found = yield* storedSecrets(dataDir)
