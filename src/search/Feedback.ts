@@ -5,16 +5,20 @@
  */
 import { indexTerms } from "./IndexRow.ts"
 import { mayBeEnglish } from "./Language.ts"
-import { isLong, type QueryForm, queryWords } from "./Query.ts"
+import { type QueryForm, queryWords } from "./Query.ts"
 
+/** Minimum number of distinct English terms of a query that is searched again. */
+const minTerms = 9
 /** Number of results whose words are compared. */
-export const feedbackResults = 5
+export const feedbackResults = 10
 /** Mean number of terms of these results below which they are too short to tell what the subject is. */
 const minMeanLength = 40
 /** Maximum number of terms that are added. */
 const maxAdded = 30
+/** Number of these results that must have a term. */
+const minResults = 3
 /** Share of the added terms in the occurrences of all terms of the query. */
-const addedShare = 0.25
+const addedShare = 0.4
 
 const plainWord = /^[a-z]{3,}$/
 
@@ -30,11 +34,11 @@ export interface FirstResult {
 export const longForm = (text: string): QueryForm | undefined => {
   if (!mayBeEnglish(text)) return undefined
   const words = queryWords(text)
-  return isLong(words) ? words.forms[0] : undefined
+  return words.termCount >= minTerms ? words.forms[0] : undefined
 }
 
 /**
- * Terms to add to a query, with their occurrences: those of at least two of the first results, the most frequent ones.
+ * Terms to add to a query, with their occurrences: those of at least three of the first results, the most frequent ones.
  * A result counts by its score. Empty if the results are too few or too short.
  */
 export const feedbackTerms = (form: QueryForm, first: ReadonlyArray<FirstResult>): QueryForm => {
@@ -53,7 +57,7 @@ export const feedbackTerms = (form: QueryForm, first: ReadonlyArray<FirstResult>
   }
   if (length < minMeanLength * results.length) return new Map()
   const common = [...shares]
-    .filter(([term]) => (seen.get(term) ?? 0) > 1 && plainWord.test(term))
+    .filter(([term]) => (seen.get(term) ?? 0) >= minResults && plainWord.test(term))
     .toSorted(([one, its], [other, others]) => others - its || (one < other ? -1 : 1))
     .slice(0, maxAdded)
   const sum = common.reduce((total, [, share]) => total + share, 0)

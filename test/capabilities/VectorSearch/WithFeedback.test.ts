@@ -58,7 +58,7 @@ it.effect(
     Effect.gen(function* () {
       const chunks = [0, 1, 2].map((place) => chunk(place, `transonic airfoil ${words(place)}`))
       const { found, seen } = yield* asked(chunks, [{ text: long, topK: 2, filter }])
-      expect(seen.map(({ topK }) => topK)).toEqual([5, 2])
+      expect(seen.map(({ topK }) => topK)).toEqual([10, 2])
       // The words are those of the search without the filter, so that it changes no score; always within the key's scope.
       expect(seen.map((query) => [query.text, query.minScore, query.filter, query.sourceScope])).toEqual([
         [long, 0.2, undefined, keyScope],
@@ -79,7 +79,7 @@ it.effect("A short query is searched once, and a long one too whose results have
         { text: long, topK: 2 }
       ]
     )
-    expect(seen.map(({ topK }) => topK)).toEqual([2, 5])
+    expect(seen.map(({ topK }) => topK)).toEqual([2, 10])
     expect(found.map(({ chunks }) => chunks.length)).toEqual([2, 2])
   })
 )
@@ -91,7 +91,7 @@ it.effect("Results of the search without the filter are not returned where a fil
       [{ text: long, topK: 2, filter }]
     )
     expect(seen.map((query) => [query.topK, query.filter])).toEqual([
-      [5, undefined],
+      [10, undefined],
       [2, filter]
     ])
     expect(seen[1]?.further?.size ?? 0).toBe(0)
