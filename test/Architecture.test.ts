@@ -269,11 +269,12 @@ const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp, except: 
   ["process.env", /\bprocess\s*(?:\.\s*env\b|\[\s*["']env)/, /^app\/config\/Config\.ts$/],
   ["console", /\bconsole\s*\./, /^(?:app\/telemetry\/Observability|main)\.ts$|^ui\//],
   ["raw fetch()", /(?<![.\w])(?:globalThis\.)?fetch\s*\(/, /^capabilities\/OutboundHttp|^ui\//],
-  // What browsers and the client read is stored nowhere; a document may be nested however deeply.
+  // What browsers and the client read is stored nowhere; a document may be nested however deeply; the error about an
+  // operator's file says where it is wrong.
   [
     "JSON.parse",
     /\bJSON\.parse\b/,
-    /^domain\/Json\.ts$|^capabilities\/DocumentParser\/Sniff\.ts$|^(?:ui|client)\//
+    /^domain\/Json\.ts$|^capabilities\/DocumentParser\/Sniff\.ts$|^app\/cli\/ConfigurationFile\.ts$|^(?:ui|client)\//
   ],
   // What `jsonb` refuses is taken out in one place.
   ["JSON.stringify in a store", /\bJSON\.stringify\b/, /^(?!store\/)|^store\/Jsonb\.ts$/],
@@ -286,9 +287,60 @@ const forbidden: ReadonlyArray<readonly [what: string, pattern: RegExp, except: 
   ["a silenced compiler", /\/\/\s*@ts-/, /^$/]
 ]
 
-/** Text in quotes is no code. */
-const withoutStrings = (code: string) =>
-  code.replace(/"(?:\\.|[^"\\\n])*"/g, '""').replace(/`(?:\\.|[^`\\$])*`/g, "``")
+/** A string, a comment, a regular expression, or a character that begins or ends a template or its code. */
+const token =
+  /"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\/\/[^\n]*|\/\*[\s\S]*?\*\/|(?<=[(,=:[!&|?{};+>]\s*|\breturn\s+)\/(?![/*])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\/[a-z]*|[`{}]/y
+
+/** The text of a template up to its end or to code in it. */
+const templateText = /(?:\\[\s\S]|\$(?!\{)|[^`\\$])*(?:`|\$\{)/y
+
+/** The code of a module: without comments, and without the text of strings, templates and regular expressions. */
+const codeOf = (text: string): string => {
+  let code = ""
+  let at = 0
+  /** Number of open braces in the code of each open template. */
+  const braces: Array<number> = []
+  const skipTemplateText = () => {
+    templateText.lastIndex = at
+    const [found = ""] = templateText.exec(text) ?? []
+    at += found.length
+    if (found.endsWith("{")) braces.push(0)
+  }
+  while (at < text.length) {
+    token.lastIndex = at
+    const [found] = token.exec(text) ?? []
+    if (found === undefined) {
+      code += text[at++] ?? ""
+      continue
+    }
+    at += found.length
+    const open = braces.at(-1)
+    if (found === "`") {
+      code += "``"
+      skipTemplateText()
+    } else if (found === "}" && open === 0) {
+      braces.pop()
+      code += " "
+      skipTemplateText()
+    } else if (found === "{" || found === "}") {
+      code += found
+      if (open !== undefined) braces[braces.length - 1] = open + (found === "{" ? 1 : -1)
+    } else {
+      code += /^\/[/*]/.test(found) ? " " : '""'
+    }
+  }
+  return code
+}
+
+it("Code is what stands outside comments, strings, templates and regular expressions", () => {
+  const module = [
+    "/* a1 */ b1 // a2",
+    'b2("a3 // \\" a4", \'a5\', /a6["\']/u)',
+    "sql`a7 ${b3(`a8 ${{ b4: 1 }} a9`)} \\` a10 $ a11` + b5 // `a12",
+    "const b6 = /[/a13]`/.test(b7)"
+  ].join("\n")
+  expect(codeOf(module).match(/\b[ab]\d+/g)).toEqual(["b1", "b2", "b3", "b4", "b5", "b6", "b7"])
+})
 
 describe("The source", () => {
   it("is there to be read", () => {
@@ -378,7 +430,7 @@ describe("The source", () => {
       const raw = what === "a silenced compiler"
       const offenders = files.filter((file) => {
         const text = textOf(file)
-        const code = raw ? text : withoutStrings(withoutComments(text))
+        const code = raw ? text : codeOf(text)
         return !except.test(file) && pattern.test(code)
       })
       expect(offenders).toEqual([])
