@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import { urlOf } from "../domain/Address.ts"
-import { yieldToEventLoop } from "../concurrency/YieldToEventLoop.ts"
+import { inSlices } from "../concurrency/InSlices.ts"
 import type { SitemapConfig } from "../domain/knowledge/Source.ts"
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { failIfEmpty, maxPages, maxSkips } from "./Crawl.ts"
@@ -43,20 +43,13 @@ const unpacked = (bytes: Uint8Array): Effect.Effect<Uint8Array, ReaderError> =>
       )
     : Effect.succeed(bytes)
 
-const entriesOf = (bytes: Uint8Array) =>
-  Effect.gen(function* () {
-    const parsing = sitemapSteps(new TextDecoder().decode(bytes))
-    for (;;) {
-      const { done, value } = parsing.next()
-      if (done === true) return value
-      yield* yieldToEventLoop
-    }
-  })
+const parse = (bytes: Uint8Array): Effect.Effect<Sitemap | undefined> =>
+  Effect.suspend(() => inSlices(sitemapSteps(new TextDecoder().decode(bytes))))
 
 const load = (url: string) =>
   fetchOk("sitemap", url, { maxBytes }).pipe(
     Effect.flatMap(({ body }) => unpacked(body)),
-    Effect.flatMap(entriesOf)
+    Effect.flatMap(parse)
   )
 
 const loadSitemap = (url: string) =>
