@@ -256,8 +256,8 @@ const profiles = () => {
   const ordered = [...parts].toSorted(([, one], [, other]) => other - one).map(([part]) => part)
   const line = (title, read) => `| ${title} | ${columns.map(read).join(" | ")} |`
   return [
-    `What the main thread of a process spends its CPU time on, by a sampling profiler (\`npm run bench:profile\`, ${profile.clients} clients). The`,
-    "profiler itself makes everything slower: the shares are what counts.",
+    `What the main thread of a process spends its CPU time on, by a sampling profiler (\`npm run bench:profile\`, ${profile.clients} clients).`,
+    "The profiler itself makes everything slower: the shares are what counts.",
     "",
     line("", ({ engine, work }) => `${work}, ${engine === "server" ? "PostgreSQL" : "embedded"}`),
     `|---|${"---|".repeat(columns.length)}`,
@@ -303,8 +303,8 @@ export const report = ({ figures }, folder = docs) => {
   const text = [
     begin,
     "",
-    `Measured on ${machines(figures).join("; ")}.`,
-    "● reaches the aim, ◐ what it must, ○ neither; – has not been measured.",
+    `Measured on ${machines(figures).join("; ")}. ● reaches the aim, ◐ what`,
+    "it must, ○ neither; – has not been measured.",
     "",
     ...table(figures),
     "",
