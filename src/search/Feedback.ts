@@ -8,15 +8,15 @@ import { mayBeEnglish } from "./Language.ts"
 import { type QueryForm, queryWords } from "./Query.ts"
 
 /** Minimum number of distinct English terms of a query that is searched again. */
-const minTerms = 9
+const minQueryTerms = 9
 /** Number of results whose words are compared. */
 export const feedbackResults = 10
 /** Mean number of terms of these results below which they are too short to tell what the subject is. */
-const minMeanLength = 40
+const minMeanTerms = 40
 /** Maximum number of terms that are added. */
-const maxAdded = 30
+const maxAddedTerms = 30
 /** Number of these results that must have a term. */
-const minResults = 3
+const minResultsWithTerm = 3
 /** Share of the added terms in the occurrences of all terms of the query. */
 const addedShare = 0.4
 
@@ -30,11 +30,11 @@ export interface FirstResult {
   readonly score: number
 }
 
-/** The English terms of a long query, else undefined. */
-export const longForm = (text: string): QueryForm | undefined => {
+/** The English terms of a query that is searched again, else undefined. */
+export const feedbackForm = (text: string): QueryForm | undefined => {
   if (!mayBeEnglish(text)) return undefined
   const words = queryWords(text)
-  return words.termCount >= minTerms ? words.forms[0] : undefined
+  return words.termCount >= minQueryTerms ? words.forms[0] : undefined
 }
 
 /**
@@ -55,11 +55,11 @@ export const feedbackTerms = (form: QueryForm, first: ReadonlyArray<FirstResult>
     }
     for (const term of new Set(found)) seen.set(term, (seen.get(term) ?? 0) + 1)
   }
-  if (length < minMeanLength * results.length) return new Map()
+  if (length < minMeanTerms * results.length) return new Map()
   const common = [...shares]
-    .filter(([term]) => (seen.get(term) ?? 0) >= minResults && plainWord.test(term))
+    .filter(([term]) => (seen.get(term) ?? 0) >= minResultsWithTerm && plainWord.test(term))
     .toSorted(([one, its], [other, others]) => others - its || (one < other ? -1 : 1))
-    .slice(0, maxAdded)
+    .slice(0, maxAddedTerms)
   const sum = common.reduce((total, [, share]) => total + share, 0)
   const asked = [...form.values()].reduce((total, occurrences) => total + occurrences, 0)
   const added = (asked * addedShare) / (1 - addedShare)

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "@effect/vitest"
-import { feedbackTerms, longForm } from "../../src/search/Feedback.ts"
+import { feedbackTerms, feedbackForm } from "../../src/search/Feedback.ts"
 
 const long = "Which wing shapes reduce the drag of slender bodies near the speed of sound?"
-const form = longForm(long) ?? new Map<string, number>()
+const form = feedbackForm(long) ?? new Map<string, number>()
 
 /** A result of at least forty terms. */
 const result = (words: string, score = 0.5) => ({
@@ -25,10 +25,12 @@ describe("The words of the first results", () => {
       "speed",
       "sound"
     ])
-    expect(longForm("Where do I put my API key in a request?")).toBeUndefined()
-    expect(longForm("Which wing shapes reduce the drag of slender bodies near the speed?")).toBeUndefined()
+    expect(feedbackForm("Where do I put my API key in a request?")).toBeUndefined()
     expect(
-      longForm(
+      feedbackForm("Which wing shapes reduce the drag of slender bodies near the speed?")
+    ).toBeUndefined()
+    expect(
+      feedbackForm(
         "Welche Flügelformen verringern den Luftwiderstand schlanker Körper bei der Geschwindigkeit des Schalls?"
       )
     ).toBeUndefined()

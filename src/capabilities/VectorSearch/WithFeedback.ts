@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { feedbackResults, feedbackTerms, longForm } from "../../search/Feedback.ts"
+import { feedbackResults, feedbackTerms, feedbackForm } from "../../search/Feedback.ts"
 import { VectorSearch } from "../VectorSearch.ts"
 
 /** Decorates the provided `VectorSearch`. Short queries are searched once, without any work here. */
@@ -12,7 +12,7 @@ export const layerWithFeedback: Layer.Layer<VectorSearch, never, VectorSearch> =
   VectorSearch,
   Effect.map(VectorSearch, (inner) => {
     const search: typeof inner.search = (scope, query) => {
-      const form = longForm(query.text)
+      const form = feedbackForm(query.text)
       if (form === undefined) return inner.search(scope, query)
       return Effect.gen(function* () {
         // Without the filter, because a filter changes no score. The scope of the key applies.
