@@ -104,14 +104,13 @@ const waitForIndex = async (run, agentId) => {
 }
 
 /**
- * A source of `count` chunks of `line`s, numbered from `first`, both multiples of ten. `embedding` is SQL for the vector of
- * chunk `n`. Waits for the index of an agent that is large, and returns how many seconds that took.
+ * Writes a source of `count` chunks of `line`s, numbered from `first`, both multiples of ten. `embedding` is SQL for the
+ * vector of chunk `n`. The agent counts as empty: its searches find nothing, and no worker builds its index.
  */
-export const grow = async (run, { agentId, tenantId }, count, options) => {
+export const writeMany = async (run, { agentId, tenantId }, count, options) => {
   const { embedding = sumOfHalves, first, profile, size } = options
   const indexRow = await loadIndexRow()
   const sourceId = `src_${String(first).padStart(26, "0")}`
-  // As long as the agent counts as empty, no worker builds its index.
   await run("update agent_stats set chunk_count = 0 where agent_id = $1", [agentId])
   const { rows: oldIndexes } = await run(
     "select indexname as name from pg_indexes where starts_with(indexname, 'vectors_of_' || $1)",
@@ -139,12 +138,18 @@ export const grow = async (run, { agentId, tenantId }, count, options) => {
   await run("set session_replication_role = origin")
   await run("vacuum analyze")
   await verify(run, indexRow, first + count - 1)
+}
+
+/** Like {@link writeMany}, then waits for the index of an agent that is large, and returns how many seconds that took. */
+export const grow = async (run, agent, count, options) => {
+  const { agentId } = agent
+  await writeMany(run, agent, count, options)
   await run(
     `insert into agent_stats as old (tenant_id, agent_id, chunk_count, length_sum, version, profile, profile_since)
     select (select tenant_id from agents where id = $1), $1, count(*), coalesce(sum(length), 0), 1, $2, now() from chunks where agent_id = $1
     on conflict (tenant_id, agent_id) do update set chunk_count = excluded.chunk_count, length_sum = excluded.length_sum,
       version = old.version + 1, profile = excluded.profile, profile_since = now()`,
-    [agentId, profile]
+    [agentId, options.profile]
   )
   const { rows } = await run("select chunk_count::int as chunks from agent_stats where agent_id = $1", [
     agentId
