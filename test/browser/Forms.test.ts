@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { act, complaints, desktop, hasBrowser, launch, look, phone, signOut } from "./Browser.ts"
+import { act, complaints, desktop, hasBrowser, launch, look, openPart, phone, signOut } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
@@ -261,6 +261,52 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await page.unroute("**/keys")
     await page.keyboard.press("Escape")
     await dialog.waitFor({ state: "hidden" })
+    await api("DELETE", `/api/agents/${other.id}`)
+  })
+
+  it("show a secret until its window is closed, wherever the page goes meanwhile", async () => {
+    const { agent: other } = await api("POST", "/api/agents", { name: "Left" })
+    await page.goto(`${spoke.url}/app/agents/${other.id}/settings`)
+    const dialog = page.getByRole("dialog")
+    const once = dialog.getByText("Copy it now. It is not shown again.")
+    const create = async (name: string) => {
+      await openPart(page, "Keys")
+      await page.getByRole("button", { name: "New key" }).first().click()
+      await dialog.getByLabel("Name").fill(name)
+      await dialog.getByLabel("Name").press("Enter")
+    }
+    await create("Shown")
+    await once.waitFor()
+    const secret = await dialog.getByLabel("The key", { exact: true }).textContent()
+    await page.goBack()
+    await page.waitForURL("**/settings")
+    expect(await dialog.getByLabel("The key", { exact: true }).textContent()).toBe(secret)
+    // The browser asks before the window is closed.
+    const asked = page.waitForEvent("dialog")
+    await page.close({ runBeforeUnload: true })
+    const question = await asked
+    expect(question.type()).toBe("beforeunload")
+    await question.dismiss()
+    await dialog.getByRole("button", { name: "Done" }).click()
+    await dialog.waitFor({ state: "hidden" })
+    // The same for a page that is left while the secret is made.
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/keys", async (route) => {
+      if (route.request().method() === "POST") await held
+      await route.continue()
+    })
+    await create("Awaited")
+    await dialog.locator("[data-busy]").first().waitFor()
+    await page.goBack()
+    await dialog.waitFor({ state: "hidden" })
+    release()
+    await once.waitFor()
+    expect(page.url()).toMatch(/settings$/u)
+    await dialog.getByRole("button", { name: "Done" }).click()
+    await page.unroute("**/keys")
+    await openPart(page, "Keys")
+    for (const name of ["Shown", "Awaited"]) await page.getByRole("cell", { name }).first().waitFor()
     await api("DELETE", `/api/agents/${other.id}`)
   })
 
