@@ -1,4 +1,4 @@
-import type { Browser, BrowserContext, Page } from "playwright-core"
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { act, complaints, desktop, hasBrowser, launch, look, openPart, phone, signOut } from "./Browser.ts"
@@ -310,6 +310,31 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await api("DELETE", `/api/agents/${other.id}`)
   })
 
+  it("end with buttons that stand below their fields, however wide the window is", async () => {
+    const endOf = async (locator: Locator) => {
+      const box = await locator.boundingBox()
+      return box === null ? null : Math.round(box.x + box.width)
+    }
+    for (const [path, label, button] of [
+      [`agents/${agentId}/settings`, "Greeting", "Save"],
+      [`agents/${agentId}/experiments`, "Minimum share of test cases that pass, in percent", "Save"],
+      [`agents/${agentId}/widget`, "Greeting", "Save widget"],
+      ["single-sign-on", "Issuer", "Save"]
+    ] as const) {
+      await page.goto(`${spoke.url}/app/${path}`)
+      for (const width of [1024, 1440, 1920]) {
+        await page.setViewportSize({ width, height: 900 })
+        const end = await endOf(page.getByLabel(label))
+        expect([path, width, await endOf(page.getByRole("button", { name: button, exact: true }))]).toEqual([
+          path,
+          width,
+          end
+        ])
+      }
+    }
+    await page.setViewportSize(desktop.viewport ?? { width: 1280, height: 860 })
+  })
+
   it("take a file in a field that names it, and say what is wrong there", async () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}/cases`)
     await act(page, "Import")
@@ -351,7 +376,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
 
   it("ask for a share in percent, keep the stored one to the digit, and show one that was changed meanwhile", async () => {
     const place = `/api/agents/${agentId}/threshold`
-    const share = page.getByLabel("Least share of test cases that pass, in percent")
+    const share = page.getByLabel("Minimum share of test cases that pass, in percent")
     await api("PUT", place, { minPass: 0.8333, noRegression: false })
     await page.goto(`${spoke.url}/app/agents/${agentId}/experiments`)
     await share.waitFor()
