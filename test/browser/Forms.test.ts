@@ -1,7 +1,7 @@
-import type { Browser, BrowserContext, Page } from "playwright-core"
+import type { Browser, BrowserContext, Locator, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { act, complaints, desktop, hasBrowser, launch, look, phone, signOut } from "./Browser.ts"
+import { act, complaints, desktop, hasBrowser, launch, look, openPart, phone, signOut } from "./Browser.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
 
@@ -264,6 +264,77 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
     await api("DELETE", `/api/agents/${other.id}`)
   })
 
+  it("show a secret until its window is closed, wherever the page goes meanwhile", async () => {
+    const { agent: other } = await api("POST", "/api/agents", { name: "Left" })
+    await page.goto(`${spoke.url}/app/agents/${other.id}/settings`)
+    const dialog = page.getByRole("dialog")
+    const once = dialog.getByText("Copy it now. It is not shown again.")
+    const create = async (name: string) => {
+      await openPart(page, "Keys")
+      await page.getByRole("button", { name: "New key" }).first().click()
+      await dialog.getByLabel("Name").fill(name)
+      await dialog.getByLabel("Name").press("Enter")
+    }
+    await create("Shown")
+    await once.waitFor()
+    const secret = await dialog.getByLabel("The key", { exact: true }).textContent()
+    await page.goBack()
+    await page.waitForURL("**/settings")
+    expect(await dialog.getByLabel("The key", { exact: true }).textContent()).toBe(secret)
+    // The browser asks before the window is closed.
+    const asked = page.waitForEvent("dialog")
+    await page.close({ runBeforeUnload: true })
+    const question = await asked
+    expect(question.type()).toBe("beforeunload")
+    await question.dismiss()
+    await dialog.getByRole("button", { name: "Done" }).click()
+    await dialog.waitFor({ state: "hidden" })
+    // The same for a page that is left while the secret is made.
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/keys", async (route) => {
+      if (route.request().method() === "POST") await held
+      await route.continue()
+    })
+    await create("Awaited")
+    await dialog.locator("[data-busy]").first().waitFor()
+    await page.goBack()
+    await dialog.waitFor({ state: "hidden" })
+    release()
+    await once.waitFor()
+    expect(page.url()).toMatch(/settings$/u)
+    await dialog.getByRole("button", { name: "Done" }).click()
+    await page.unroute("**/keys")
+    await openPart(page, "Keys")
+    for (const name of ["Shown", "Awaited"]) await page.getByRole("cell", { name }).first().waitFor()
+    await api("DELETE", `/api/agents/${other.id}`)
+  })
+
+  it("end with buttons that stand below their fields, however wide the window is", async () => {
+    const endOf = async (locator: Locator) => {
+      const box = await locator.boundingBox()
+      return box === null ? null : Math.round(box.x + box.width)
+    }
+    for (const [path, label, button] of [
+      [`agents/${agentId}/settings`, "Greeting", "Save"],
+      [`agents/${agentId}/experiments`, "Minimum share of test cases that pass, in percent", "Save"],
+      [`agents/${agentId}/widget`, "Greeting", "Save widget"],
+      ["single-sign-on", "Issuer", "Save"]
+    ] as const) {
+      await page.goto(`${spoke.url}/app/${path}`)
+      for (const width of [1024, 1440, 1920]) {
+        await page.setViewportSize({ width, height: 900 })
+        const end = await endOf(page.getByLabel(label))
+        expect([path, width, await endOf(page.getByRole("button", { name: button, exact: true }))]).toEqual([
+          path,
+          width,
+          end
+        ])
+      }
+    }
+    await page.setViewportSize(desktop.viewport ?? { width: 1280, height: 860 })
+  })
+
   it("take a file in a field that names it, and say what is wrong there", async () => {
     await page.goto(`${spoke.url}/app/agents/${agentId}/cases`)
     await act(page, "Import")
@@ -305,7 +376,7 @@ describe.skipIf(!hasBrowser)("The dashboard's forms", () => {
 
   it("ask for a share in percent, keep the stored one to the digit, and show one that was changed meanwhile", async () => {
     const place = `/api/agents/${agentId}/threshold`
-    const share = page.getByLabel("Least share of test cases that pass, in percent")
+    const share = page.getByLabel("Minimum share of test cases that pass, in percent")
     await api("PUT", place, { minPass: 0.8333, noRegression: false })
     await page.goto(`${spoke.url}/app/agents/${agentId}/experiments`)
     await share.waitFor()

@@ -96,28 +96,51 @@ const pagesOf = ({ agentId, conversations, documentId, failedId, freshId, museum
     "no-conversation": "/app/conversations/cnv_nobody"
   }) as Readonly<Record<string, string>>
 
-/** By the name of its page, the button that opens each dialog, or the one of the menu and its item. */
-const dialogs: ReadonlyArray<readonly [page: string, button: RegExp, item?: RegExp]> = [
-  ["agents", /New agent|Neuer Agent/],
-  ["agent-sources", /Add source|Quelle hinzufügen/],
-  ["agent-keys", /New key|Neuer Schlüssel/],
-  ["agent-cases", /New test case|Neuer Testfall/],
-  ["agent-cases", /^(?:More actions|Weitere Aktionen)$/, /Import|Importieren/],
-  ["agent-experiments", /Run test cases|Testfälle stellen/],
-  ["agent-experiments", /^(?:Show|Zeigen)/],
-  ["agent-tools", /New tool|Neues Werkzeug/],
-  ["agent-tools", /(?:More actions|Weitere Aktionen): handbook/, /Edit|Bearbeiten/],
-  ["agent-tools", /(?:More actions|Weitere Aktionen): order_status/, /^Test(?:en)?$/],
-  ["agent-keys", /(?:More actions|Weitere Aktionen): Website/, /Limit|Grenze/],
-  ["agent-channels", /New channel|Neuer Kanal/],
-  ["conversation-taken", /Canned replies|Textbausteine/],
-  ["document", /Write a correction|Berichtigung schreiben/],
-  ["webhooks", /New webhook|Neuer Webhook/],
-  ["tokens", /New token|Neues Token/],
-  ["usage", /Set budget|Budget setzen/],
-  ["team", /Invite somebody|Jemanden einladen/],
-  ["audit", /Your account|Ihr Konto/]
-]
+interface DialogView {
+  readonly page: string
+  /** The button that opens the dialog, or its menu. */
+  readonly button: RegExp
+  readonly item?: RegExp
+}
+
+/** By name, how each dialog is opened. */
+const dialogs: Readonly<Record<string, DialogView>> = {
+  agent: { page: "agents", button: /New agent|Neuer Agent/ },
+  source: { page: "agent-sources", button: /Add source|Quelle hinzufügen/ },
+  key: { page: "agent-keys", button: /New key|Neuer Schlüssel/ },
+  "key-limit": {
+    page: "agent-keys",
+    button: /(?:More actions|Weitere Aktionen): Website/,
+    item: /Limit|Grenze/
+  },
+  case: { page: "agent-cases", button: /New test case|Neuer Testfall/ },
+  "case-import": {
+    page: "agent-cases",
+    button: /^(?:More actions|Weitere Aktionen)$/,
+    item: /Import|Importieren/
+  },
+  experiment: { page: "agent-experiments", button: /Run test cases|Testfälle stellen/ },
+  "experiment-results": { page: "agent-experiments", button: /^(?:Show|Zeigen)/ },
+  tool: { page: "agent-tools", button: /New tool|Neues Werkzeug/ },
+  "tool-edit": {
+    page: "agent-tools",
+    button: /(?:More actions|Weitere Aktionen): handbook/,
+    item: /Edit|Bearbeiten/
+  },
+  "tool-test": {
+    page: "agent-tools",
+    button: /(?:More actions|Weitere Aktionen): order_status/,
+    item: /^Test(?:en)?$/
+  },
+  channel: { page: "agent-channels", button: /New channel|Neuer Kanal/ },
+  "canned-replies": { page: "conversation-taken", button: /Canned replies|Textbausteine/ },
+  correction: { page: "document", button: /Write a correction|Berichtigung schreiben/ },
+  webhook: { page: "webhooks", button: /New webhook|Neuer Webhook/ },
+  token: { page: "tokens", button: /New token|Neues Token/ },
+  budget: { page: "usage", button: /Set budget|Budget setzen/ },
+  invitation: { page: "team", button: /Invite somebody|Jemanden einladen/ },
+  account: { page: "audit", button: /Your account|Ihr Konto/ }
+}
 
 describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
   const dataDir = temporaryFolder()
@@ -215,14 +238,14 @@ describe.skipIf(!hasBrowser)("Every page of the dashboard", () => {
       await page.getByRole("heading", { name: /^(Start|Erste Schritte)$/ }).waitFor()
       const pages = pagesOf(gallery)
       for (const [name, path] of Object.entries(pages)) await picture(name, path)
-      for (const [name, button, item] of dialogs) {
-        await page.goto(`${spoke.url}${pages[name]}`)
-        const opener = page.getByRole("button", { name: button })
+      for (const [name, view] of Object.entries(dialogs)) {
+        await page.goto(`${spoke.url}${pages[view.page]}`)
+        const opener = page.getByRole("button", { name: view.button })
         // The account is behind the menu of a phone.
-        if (home === 390 && name === "audit")
+        if (home === 390 && name === "account")
           await page.getByRole("button", { name: /^(?:Menu|Menü)$/ }).click()
         await opener.click()
-        if (item !== undefined) await page.getByRole("menuitem", { name: item }).click()
+        if (view.item !== undefined) await page.getByRole("menuitem", { name: view.item }).click()
         await until(
           () =>
             page.getByRole("dialog").evaluate((dialog) => dialog.checkVisibility({ opacityProperty: true })),

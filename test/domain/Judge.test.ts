@@ -296,7 +296,7 @@ describe("A report", () => {
       tokens: { input: 6, output: 4 }
     })
     expect(reportText(report, null)).toContain("3 cases: 1 passed, 2 failed, 1 of them without a reply")
-    expect(reportText(report, null)).toContain("expected Other, cited Guide > Install")
+    expect(reportText(report, null)).toContain('expected "Other", cited "Guide > Install"')
   })
 
   it("says nothing of grounding where no citation is judged, and nothing of tokens that no key may see", () => {

@@ -55,11 +55,29 @@ describe("The German dashboard", () => {
     const german = problems.map((problem) => germanResult(problem) ?? problem)
     expect(german.filter((sentence) => english.test(sentence))).toEqual([])
     expect(german.slice(0, 3)).toEqual([
-      "Erwartet war A oder B, zitiert ist Install.",
+      "Erwartet war „A“ oder „B“, zitiert ist „Install“.",
       "Sagt nicht: 42",
-      "Erwartet war A, zitiert ist nichts."
+      "Erwartet war „A“, zitiert ist nichts."
     ])
     expect(german.at(-2)).toBe("Keine Antwort: Der Agent konnte nicht antworten.")
+  })
+
+  it("leaves names as they are, also with the words and quotes of the message around them", () => {
+    const names = ['Buy or "rent"', "A, cited B", "C\\", "nothing"]
+    const cited = ['Cash or card", cited "', "nothing"].map((title, index) => ({
+      ...citation,
+      index: index + 1,
+      title,
+      url: `https://example.com/${index}`
+    }))
+    const germanOf = (expectSources: ReadonlyArray<string>, citations: ReadonlyArray<Citation>) =>
+      judge(asked({ expectSources }), reply("Yes. [1][2]", citations), []).problems.map(germanResult)
+    expect(germanOf(names, [])).toEqual([
+      'Erwartet war „Buy or "rent"“ oder „A, cited B“ oder „C\\“ oder „nothing“, zitiert ist nichts.'
+    ])
+    expect(germanOf(["Buy or rent"], cited)).toEqual([
+      'Erwartet war „Buy or rent“, zitiert ist „Cash or card", cited "“, „nothing“.'
+    ])
   })
 
   it("translates why there is no reply or no verdict, and why an experiment ended", () => {

@@ -7,6 +7,7 @@ import { ApiError } from "./api/Client.ts"
 import { start } from "./api/Widgets.ts"
 import { atLeast, followOtherTabs, session, type User } from "./api/Session.ts"
 import { Boundary } from "./components/Boundary.tsx"
+import { OneTimeSecrets } from "./components/OneTimeSecret.tsx"
 import { Loaded, PageSkeleton } from "./components/Page.tsx"
 import { NotFound } from "./pages/NotFound.tsx"
 import { pages, preload } from "./pages.ts"
@@ -68,69 +69,73 @@ const Home = () => {
 const Pages = ({ user }: { readonly user: User }) => {
   const [location] = useLocation()
   return (
-    <Shell user={user}>
-      <Boundary path={location}>
-        <Suspense fallback={<PageSkeleton />}>
-          <Switch>
-            <Route path="/start">{atLeast(user.role, "admin") ? <Start user={user} /> : <NotFound />}</Route>
-            <Route path="/agents">
-              <Agents user={user} />
-            </Route>
-            <Route path="/agents/:id/:tab?">
-              {({ id, tab }) => <AgentPage id={id} tab={tab} user={user} />}
-            </Route>
-            <Route path="/sources">
-              <Sources user={user} />
-            </Route>
-            <Route path="/sources/:id/documents/:document">
-              {({ document, id }) => <Document key={document} sourceId={id} id={document} user={user} />}
-            </Route>
-            <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
-            <Route path="/conversations/:id?">{({ id }) => <Inbox id={id ?? null} user={user} />}</Route>
-            <Route path="/insights">
-              <Insights user={user} />
-            </Route>
-            <Route path="/usage">
-              <Usage user={user} />
-            </Route>
-            <Route path="/team">
-              <Team user={user} />
-            </Route>
-            <Route path="/team/:id/sessions">
-              {({ id }) => (atLeast(user.role, "owner") ? <Sessions userId={id} /> : <NotFound />)}
-            </Route>
-            <Route path="/sessions">
-              <Sessions userId={null} />
-            </Route>
-            <Route path="/single-sign-on">
-              {atLeast(user.role, "owner") ? <SingleSignOn /> : <NotFound />}
-            </Route>
-            <Route path="/people">
-              <People />
-            </Route>
-            <Route path="/webhooks">
-              <Webhooks />
-            </Route>
-            <Route path="/tokens">
-              <Tokens />
-            </Route>
-            <Route path="/retention">
-              <Retention user={user} />
-            </Route>
-            <Route path="/audit">
-              <Audit />
-            </Route>
-            <Route path="/">
-              {atLeast(user.role, "admin") ? <Home /> : <Redirect to="/agents" replace />}
-            </Route>
-            <Route>
-              <NotFound />
-            </Route>
-          </Switch>
-        </Suspense>
-      </Boundary>
-      <Toasts />
-    </Shell>
+    <OneTimeSecrets>
+      <Shell user={user}>
+        <Boundary path={location}>
+          <Suspense fallback={<PageSkeleton />}>
+            <Switch>
+              <Route path="/start">
+                {atLeast(user.role, "admin") ? <Start user={user} /> : <NotFound />}
+              </Route>
+              <Route path="/agents">
+                <Agents user={user} />
+              </Route>
+              <Route path="/agents/:id/:tab?">
+                {({ id, tab }) => <AgentPage id={id} tab={tab} user={user} />}
+              </Route>
+              <Route path="/sources">
+                <Sources user={user} />
+              </Route>
+              <Route path="/sources/:id/documents/:document">
+                {({ document, id }) => <Document key={document} sourceId={id} id={document} user={user} />}
+              </Route>
+              <Route path="/sources/:id">{({ id }) => <Source id={id} user={user} />}</Route>
+              <Route path="/conversations/:id?">{({ id }) => <Inbox id={id ?? null} user={user} />}</Route>
+              <Route path="/insights">
+                <Insights user={user} />
+              </Route>
+              <Route path="/usage">
+                <Usage user={user} />
+              </Route>
+              <Route path="/team">
+                <Team user={user} />
+              </Route>
+              <Route path="/team/:id/sessions">
+                {({ id }) => (atLeast(user.role, "owner") ? <Sessions userId={id} /> : <NotFound />)}
+              </Route>
+              <Route path="/sessions">
+                <Sessions userId={null} />
+              </Route>
+              <Route path="/single-sign-on">
+                {atLeast(user.role, "owner") ? <SingleSignOn /> : <NotFound />}
+              </Route>
+              <Route path="/people">
+                <People />
+              </Route>
+              <Route path="/webhooks">
+                <Webhooks />
+              </Route>
+              <Route path="/tokens">
+                <Tokens />
+              </Route>
+              <Route path="/retention">
+                <Retention user={user} />
+              </Route>
+              <Route path="/audit">
+                <Audit />
+              </Route>
+              <Route path="/">
+                {atLeast(user.role, "admin") ? <Home /> : <Redirect to="/agents" replace />}
+              </Route>
+              <Route>
+                <NotFound />
+              </Route>
+            </Switch>
+          </Suspense>
+        </Boundary>
+        <Toasts />
+      </Shell>
+    </OneTimeSecrets>
   )
 }
 

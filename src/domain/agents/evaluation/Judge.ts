@@ -194,6 +194,9 @@ export const isRefusal = (
   return [...refusalPhrases, ...furtherPhrases].some((phrase) => replyWords.includes(phrase))
 }
 
+/** A name in a message. The quotes tell it from the words around it. */
+const quoted = (name: string): string => JSON.stringify(name)
+
 const groundingOf = (citations: ReadonlyArray<Citation>): number | null => {
   const judged = citations.flatMap(({ supported }) => (supported === undefined ? [] : [supported]))
   return judged.length === 0 ? null : judged.filter((supported) => supported === "yes").length / judged.length
@@ -287,7 +290,7 @@ export const judge = (
     ...(responseSchema !== undefined && object === null ? ["is no object that fits the responseSchema"] : []),
     ...(sourceCited === false
       ? [
-          `expected ${expectSources.join(" or ")}, cited ${cited.map(([{ title }]) => title).join(", ") || "nothing"}`
+          `expected ${expectSources.map(quoted).join(" or ")}, cited ${cited.map(([{ title }]) => quoted(title)).join(", ") || "nothing"}`
         ]
       : []),
     ...missing.map((fact) => `does not say: ${fact}`),

@@ -130,17 +130,17 @@ export const Section = ({
         {title === undefined && actions === undefined ? null : (
           <header className={css["sectionHeader"]}>
             <div className={css["titles"]}>
-              <h2>{title}</h2>
+              <div>
+                <h2>{title}</h2>
+                {lead === undefined ? link : null}
+              </div>
               {lead === undefined ? null : (
                 <p>
                   {lead} {link}
                 </p>
               )}
             </div>
-            <span className={css["actions"]}>
-              {lead === undefined ? link : null}
-              {actions}
-            </span>
+            {actions === undefined ? null : <span className={css["actions"]}>{actions}</span>}
           </header>
         )}
         <div className={css["body"]}>{children}</div>

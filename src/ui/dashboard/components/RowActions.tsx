@@ -46,7 +46,7 @@ interface CellProps {
 /** A cell with a name and notes about it. */
 export const Cell = ({ children, notes = [] }: CellProps) => (
   <span className={css["cell"]}>
-    <span>{children}</span>
+    {children === null ? null : <span>{children}</span>}
     {notes.map((note, index) =>
       note === null || note === "" ? null : (
         <span key={index} className={css["note"]}>

@@ -26,9 +26,12 @@ interface RowProps<A> {
 class Row<A> extends PureComponent<RowProps<A>> {
   override render(): ReactNode {
     const { columns, row } = this.props
+    const numberCount = columns.filter(
+      ({ alignEnd, hideTitle }) => alignEnd === true && hideTitle !== true
+    ).length
     const firstTitled = columns.findIndex(({ hideTitle }) => hideTitle !== true)
     return (
-      <tr>
+      <tr className={numberCount > 3 ? css["numbers"] : ""}>
         {columns.map(
           ({ title, cell, alignEnd, untitledOnPhone = false, hideTitle = false, noWrap }, index) => (
             <td

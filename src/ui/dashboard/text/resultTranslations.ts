@@ -3,8 +3,12 @@ import { germanCodes } from "./codes.ts"
 
 type Translation = readonly [english: RegExp, german: (...parts: ReadonlyArray<string>) => string]
 
-/** Names that the service joins with "or". */
-const translateOr = (names: string) => names.replaceAll(" or ", " oder ")
+/** Names that the service quotes as JSON strings, with German quotes. What is between the names is `separator`. */
+const translateQuotes = (names: string, separator: string) =>
+  Array.from(
+    names.matchAll(/"((?:[^"\\]|\\.)*)"/gsu),
+    ([, name = ""]) => `„${name.replaceAll(/\\(["\\])/gu, "$1")}“`
+  ).join(separator)
 /** A message that is part of another one. */
 const translateNested = (message: string) => germanResult(message) ?? message
 
@@ -22,9 +26,11 @@ const translations: ReadonlyArray<Translation> = [
   // Why a result failed.
   [/^is no object that fits the responseSchema$/u, () => `Ist kein Objekt, auf das das ${schema} passt.`],
   [
-    /^expected (.+), cited (.+)$/su,
+    /^expected ((?:"(?:[^"\\]|\\.)*"(?: or )?)+), cited (nothing|".+")$/su,
     (expected = "", cited = "") =>
-      `Erwartet war ${translateOr(expected)}, zitiert ist ${cited === "nothing" ? "nichts" : cited}.`
+      `Erwartet war ${translateQuotes(expected, " oder ")}, zitiert ist ${
+        cited === "nothing" ? "nichts" : translateQuotes(cited, ", ")
+      }.`
   ],
   [/^does not say: (.+)$/su, (fact = "") => `Sagt nicht: ${fact}`],
   [/^answered, and was expected to refuse$/u, () => "Antwortet und sollte ablehnen."],

@@ -1,8 +1,11 @@
 /** Draws series over days as bars or lines. It fills its container. The table below it has the same data. */
 import { useFormat } from "../../text/Format.ts"
+import { texts, useText } from "../../text/Language.tsx"
 import { axisOf, labelledDays } from "./axis.ts"
 import css from "./Plot.module.css"
 import type { ChartProps, Day, Series } from "./series.ts"
+
+const words = texts({ nothing: "Nothing yet" }, { nothing: "Noch nichts" })
 
 /** CSS classes of the first and the second series. They differ not only in colour. */
 const seriesClasses = ["first", "second"] as const
@@ -101,6 +104,7 @@ const Tooltips = ({ days, series, format }: Pick<ChartProps, "days" | "series" |
 }
 
 export const Plot = ({ days, kind, max, series, format }: ChartProps) => {
+  const t = useText(words)
   const { dayOfMonth } = useFormat()
   const values = days.flatMap((one) => series.flatMap(({ key }) => one.values[key] ?? []))
   const { end, ticks } = axisOf(values, max)
@@ -120,6 +124,7 @@ export const Plot = ({ days, kind, max, series, format }: ChartProps) => {
         {ticks.map((tick) => (
           <span key={tick} className={css["grid"]} style={{ bottom: `${heightOf(tick)}%` }} />
         ))}
+        {values.some((value) => value > 0) ? null : <span className={css["nothing"]}>{t.nothing}</span>}
         <Shapes days={days} series={series} heightOf={heightOf} centerOf={centerOf} />
         <Tooltips days={days} series={series} format={format} />
       </div>

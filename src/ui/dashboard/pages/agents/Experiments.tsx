@@ -67,7 +67,7 @@ const words = texts(
     removalOf: "What came of it is gone, and a version that relies on it has to be asked again.",
     gate: "Before a version is published",
     gateLead: "A version that passes less is only published if somebody insists.",
-    minimum: "Least share of test cases that pass, in percent",
+    minimum: "Minimum share of test cases that pass, in percent",
     minimumHelp: "0 to 100. Leave empty to accept any share.",
     regression: "Not clearly worse than the version that answers",
     on: "on",

@@ -8,7 +8,7 @@ import { Copyable } from "../../components/Copyable.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { MoreOptions } from "../../components/MoreOptions.tsx"
 import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
-import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
+import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
@@ -122,15 +122,6 @@ const tones: Record<Key["status"], Tone> = {
 const curlCommand = (secret: string) =>
   `curl ${location.origin}/v1/chat -H "authorization: Bearer ${secret}" -H "content-type: application/json" -d '{"message": "Hello"}'`
 
-const Secret = ({ secret, onClose }: { readonly secret: string; readonly onClose: () => void }) => {
-  const t = useText(words)
-  return (
-    <OneTimeSecret label={t.secret} help={t.secretHelp} secret={secret} onClose={onClose}>
-      <Copyable label={t.tryIt} value={curlCommand(secret)} />
-    </OneTimeSecret>
-  )
-}
-
 /** The name and the description of each permission. */
 const usePermissionTexts = (): Record<OfferedPermission, readonly [string, string]> => {
   const t = useText(words)
@@ -169,6 +160,7 @@ const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly on
   const draft = useDraft({ name: `key.${agentId}`, title: t.add, stored: emptyForm })
   const { change, value } = draft
   const permissionTexts = usePermissionTexts()
+  const showSecret = useShowSecret()
   const rateLimit = limitOf(value)
   const parsedOrigins = parseOrigins(value.origins)
   const allowedOrigins = validOrigins(parsedOrigins)
@@ -182,14 +174,21 @@ const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly on
         ...(rateLimit === null ? {} : { rateLimit }),
         ...scopeOf(value)
       }),
-    onSuccess: () => {
+    onSuccess: ({ secret }) => {
       draft.saved()
+      onClose()
+      showSecret({
+        title: t.add,
+        label: t.secret,
+        help: t.secretHelp,
+        secret,
+        instructions: <Copyable label={t.tryIt} value={curlCommand(secret)} />
+      })
       // The secret is shown without waiting for the list.
       void queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
     }
   })
   const { errorOf, general } = useIssues(create.error, fieldPaths)
-  if (create.data !== undefined) return <Secret secret={create.data.secret} onClose={onClose} />
   const permissionError = errorOf("permissions")
   const hasOptionalInput = value.until !== "" || value.limited || value.requests !== ""
   const hasOptionalError = [...limitPaths, ...scopePaths, "expiresAt" as const].some(errorOf)

@@ -1,11 +1,10 @@
 /** The SCIM address and the token with which the provider manages people and groups. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import { makeProvisioningToken, provisioning, revokeProvisioningToken } from "../../api/SingleSignOn.ts"
 import { Button } from "../../components/Button.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
-import { Actions, ConfirmButton, Dialog } from "../../components/Dialog.tsx"
-import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
+import { Actions, ConfirmButton } from "../../components/Dialog.tsx"
+import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Loaded, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { useFormat } from "../../text/Format.ts"
@@ -51,12 +50,12 @@ export const Provisioning = () => {
   const { ago } = useFormat()
   const queries = useQueryClient()
   const query = useQuery(provisioning)
-  const [secret, setSecret] = useState<string | null>(null)
+  const showSecret = useShowSecret()
   const refresh = () => queries.invalidateQueries({ queryKey: provisioning.queryKey })
   const createToken = useMutation({
     mutationFn: makeProvisioningToken,
-    onSuccess: async (created) => {
-      setSecret(created.secret)
+    onSuccess: async ({ secret }) => {
+      showSecret({ title: t.token, label: t.token, help: t.once, secret })
       await refresh()
     }
   })
@@ -103,11 +102,6 @@ export const Provisioning = () => {
           </>
         )}
       </Loaded>
-      <Dialog title={t.token} isOpen={secret !== null} onClose={() => setSecret(null)}>
-        {secret === null ? null : (
-          <OneTimeSecret label={t.token} help={t.once} secret={secret} onClose={() => setSecret(null)} />
-        )}
-      </Dialog>
     </Section>
   )
 }

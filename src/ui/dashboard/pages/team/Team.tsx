@@ -15,9 +15,9 @@ import {
 } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Copyable } from "../../components/Copyable.tsx"
 import { Actions as FormActions, Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
+import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
@@ -94,15 +94,17 @@ const useRoleOptions = (user: User): ReadonlyArray<readonly [Role, string]> => {
   return roles.filter((role) => atLeast(user.role, role)).map((role) => [role, t[role]] as const)
 }
 
-const InvitationLink = ({ invitation }: { readonly invitation: Invitation }) => {
+const useShowLink = () => {
   const t = useText(words)
   const { moment } = useFormat()
-  return (
-    <>
-      <p>{t.linkHelp(moment(invitation.expiresAt))}</p>
-      <Copyable label={t.link} value={`${location.origin}/app/welcome#${invitation.token}`} />
-    </>
-  )
+  const showSecret = useShowSecret()
+  return ({ expiresAt, token }: Invitation) =>
+    showSecret({
+      title: t.link,
+      label: t.link,
+      help: t.linkHelp(moment(expiresAt)),
+      secret: `${location.origin}/app/welcome#${token}`
+    })
 }
 
 const defaultRole = (): Role => "agent"
@@ -115,20 +117,24 @@ const InviteForm = ({ user, onClose }: { readonly user: User; readonly onClose: 
   const options = useRoleOptions(user)
   const draft = useDraft({ name: "invitation", title: t.add, stored: emptyForm })
   const { change, value } = draft
+  const showLink = useShowLink()
   const attempt = useMutation({
     mutationFn: () => invite(value.email, value.role),
-    onSuccess: () => {
+    onSuccess: ({ invitation }) => {
       draft.saved()
+      if (invitation !== null) {
+        onClose()
+        showLink(invitation)
+      }
       // The link is shown without waiting for the list.
       void queries.invalidateQueries({ queryKey: members.queryKey })
     }
   })
   const { errorOf, general } = useIssues(attempt.error, ["email", "role"])
-  const invitation = attempt.data?.invitation
-  if (invitation !== undefined) {
+  if (attempt.data?.invitation === null) {
     return (
       <>
-        {invitation === null ? <p>{t.elsewhere}</p> : <InvitationLink invitation={invitation} />}
+        <p>{t.elsewhere}</p>
         <FormActions>
           <Button kind="primary" onClick={onClose}>
             {common.done}
@@ -191,10 +197,12 @@ const RoleSelect = ({ member, user }: RowProps) => {
 const Actions = ({ member, user }: RowProps) => {
   const t = useText(words)
   const queries = useQueryClient()
-  const [invitation, setInvitation] = useState<Invitation | null>(null)
+  const showLink = useShowLink()
   const again = useMutation({
     mutationFn: () => inviteAgain(member.id),
-    onSuccess: (renewed) => setInvitation(renewed.invitation)
+    onSuccess: ({ invitation }) => {
+      if (invitation !== null) showLink(invitation)
+    }
   })
   const [, navigate] = useLocation()
   if (!canManage(user, member)) return null
@@ -218,11 +226,7 @@ const Actions = ({ member, user }: RowProps) => {
           }
         }
       ]}
-    >
-      <Dialog title={t.link} isOpen={invitation !== null} onClose={() => setInvitation(null)}>
-        {invitation === null ? null : <InvitationLink invitation={invitation} />}
-      </Dialog>
-    </RowActions>
+    />
   )
 }
 

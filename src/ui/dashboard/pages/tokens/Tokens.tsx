@@ -6,7 +6,7 @@ import { Badge, type Tone } from "../../components/Badge.tsx"
 import { CheckboxGroup } from "../../components/Checkboxes.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
-import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
+import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
@@ -127,6 +127,7 @@ const CreateToken = ({ onClose }: { readonly onClose: () => void }) => {
   const common = useText(commonTexts)
   const queries = useQueryClient()
   const scopeTexts = useScopeTexts()
+  const showSecret = useShowSecret()
   const draft = useDraft({ name: "token", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const create = useMutation({
@@ -138,18 +139,15 @@ const CreateToken = ({ onClose }: { readonly onClose: () => void }) => {
       }
       return createToken(body)
     },
-    onSuccess: () => {
+    onSuccess: ({ secret }) => {
       draft.saved()
+      onClose()
+      showSecret({ title: t.add, label: t.secret, help: t.secretHelp, secret })
       // The secret is shown without waiting for the list.
       void queries.invalidateQueries({ queryKey: tokens.queryKey })
     }
   })
   const { errorOf, general } = useIssues(create.error, fieldPaths)
-  if (create.data !== undefined) {
-    return (
-      <OneTimeSecret label={t.secret} help={t.secretHelp} secret={create.data.secret} onClose={onClose} />
-    )
-  }
   return (
     <Form onSubmit={() => create.mutate()} problem={general}>
       <TextField

@@ -17,7 +17,7 @@ import { CheckboxGroup } from "../../components/Checkboxes.tsx"
 import { Dialog } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
-import { OneTimeSecret } from "../../components/OneTimeSecret.tsx"
+import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
 import { CreateActions } from "../../forms/CreateActions.tsx"
@@ -29,21 +29,6 @@ import { useText } from "../../text/Language.tsx"
 import { Deliveries } from "./Deliveries.tsx"
 import { words } from "./words.ts"
 
-interface SecretProps {
-  readonly secret: string
-  readonly note?: string
-  readonly onClose: () => void
-}
-
-const Secret = ({ note, secret, onClose }: SecretProps) => {
-  const t = useText(words)
-  return (
-    <OneTimeSecret label={t.secret} help={t.secretHelp} secret={secret} onClose={onClose}>
-      {note === undefined ? null : <p>{note}</p>}
-    </OneTimeSecret>
-  )
-}
-
 const defaultEvents = (): ReadonlyArray<EventType> => ["turn.settled"]
 const defaultPayload = (): Webhook["payload"] => "thin"
 const emptyForm = { url: "", events: defaultEvents(), payload: defaultPayload() }
@@ -51,18 +36,20 @@ const emptyForm = { url: "", events: defaultEvents(), payload: defaultPayload() 
 const CreateWebhook = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
   const queries = useQueryClient()
+  const showSecret = useShowSecret()
   const draft = useDraft({ name: "webhook", title: t.add, stored: emptyForm })
   const { change, value } = draft
   const create = useMutation({
     mutationFn: () => createWebhook(value),
-    onSuccess: () => {
+    onSuccess: ({ secret }) => {
       draft.saved()
+      onClose()
+      showSecret({ title: t.add, label: t.secret, help: t.secretHelp, secret })
       // The secret is shown without waiting for the list.
       void queries.invalidateQueries({ queryKey: webhooks.queryKey })
     }
   })
   const { errorOf, general } = useIssues(create.error, ["url", "events", "payload"])
-  if (create.data !== undefined) return <Secret secret={create.data.secret} onClose={onClose} />
   return (
     <Form onSubmit={() => create.mutate()} problem={general}>
       <TextField
@@ -121,7 +108,19 @@ const Actions = ({ webhook, onShowLog }: ActionsProps) => {
   const refresh = () => queries.invalidateQueries({ queryKey: webhooks.queryKey })
   const isActive = webhook.status === "active"
   const toggle = useMutation({ mutationFn: () => setWebhookActive(webhook, !isActive), onSettled: refresh })
-  const rotate = useMutation({ mutationFn: () => rotateWebhook(webhook.id), onSettled: refresh })
+  const showSecret = useShowSecret()
+  const rotate = useMutation({
+    mutationFn: () => rotateWebhook(webhook.id),
+    onSuccess: ({ secret }) =>
+      showSecret({
+        title: t.rotate,
+        label: t.secret,
+        help: t.secretHelp,
+        secret,
+        instructions: <p>{t.rotatedHelp}</p>
+      }),
+    onSettled: refresh
+  })
   const test = useMutation({ mutationFn: () => testWebhook(webhook.id), onSettled: refresh })
   const problem = toggle.error ?? rotate.error ?? test.error
   const verb = isActive ? t.off : t.on
@@ -145,9 +144,6 @@ const Actions = ({ webhook, onShowLog }: ActionsProps) => {
       ]}
     >
       {test.isSuccess ? <span role="status">{t.tested}</span> : null}
-      <Dialog title={t.rotate} isOpen={rotate.data !== undefined} onClose={rotate.reset}>
-        <Secret secret={rotate.data?.secret ?? ""} note={t.rotatedHelp} onClose={rotate.reset} />
-      </Dialog>
       <RowButton label={t.log} of={webhook.url} onClick={onShowLog} />
     </RowActions>
   )

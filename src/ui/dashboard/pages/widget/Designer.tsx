@@ -195,7 +195,7 @@ const DesignerForm = ({ agent, stored }: { readonly agent: Agent; readonly store
             />
             <ConflictingValue draft={draft} name="suggestions" />
             <div>
-              <Button kind="quiet" busy={suggest.isPending} onClick={() => suggest.mutate()}>
+              <Button busy={suggest.isPending} onClick={() => suggest.mutate()}>
                 {t.suggest}
               </Button>
             </div>
