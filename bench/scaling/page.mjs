@@ -1,6 +1,6 @@
 /**
- * Writes the measured part of docs/scaling.md from bench/costs.json, streams.json, tenants.json: what units of work cost, and
- * what loads need by those figures. `node bench/scaling/page.mjs`; a test compares the page with the records.
+ * Writes the measured part of docs/scaling.md from bench/costs.json, streams.json, tenants.json, chunks.json: what units of
+ * work cost, and what loads need by those figures. `node bench/scaling/page.mjs`; a test compares the page with the records.
  */
 import * as fs from "node:fs"
 import * as path from "node:path"
@@ -205,16 +205,31 @@ const tenantTable = ({ tenants }) =>
     tableRow("database (MB)", ...tenants.map(({ databaseMiB }) => number(databaseMiB * 1.048576)))
   ].join("\n")
 
+const chunkTable = ({ rows }) =>
+  [
+    tableRow("Chunks of other agents", ...rows.map(({ chunks }) => chunks.toLocaleString("en"))),
+    tableRow("---", ...rows.map(() => "---")),
+    tableRow("search of 1,000 chunks, median (ms)", ...rows.map(({ searchMs }) => number(searchMs))),
+    tableRow("ratio to the search in bare SQL", ...rows.map(({ overBare }) => overBare)),
+    tableRow("this ratio to that of the first size", ...rows.map(({ againstFirst }) => againstFirst))
+  ].join("\n")
+
 /** The measured parts of the page, by name. */
 export const parts = (
-  records = { costs: read("costs"), streams: read("streams"), tenants: read("tenants") }
+  records = {
+    chunks: read("chunks"),
+    costs: read("costs"),
+    streams: read("streams"),
+    tenants: read("tenants")
+  }
 ) => {
   const of = units(records)
   return {
     units: unitTable(of),
     loads: loadTable(of),
     streams: streamTable(records.streams),
-    tenants: tenantTable(records.tenants)
+    tenants: tenantTable(records.tenants),
+    chunks: chunkTable(records.chunks)
   }
 }
 

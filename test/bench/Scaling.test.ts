@@ -4,6 +4,7 @@ import * as Path from "node:path"
 import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { describe, expect, it } from "vitest"
+import { hasPgvector } from "../servers/PgvectorServer.ts"
 import { binaries } from "../servers/PostgresServer.ts"
 
 const run = promisify(execFile)
@@ -15,7 +16,7 @@ const { needs, parts, units, written } = await import(
 describe("The page on scaling", () => {
   it("shows what was measured, and calculates with it", () => {
     const page = Fs.readFileSync(Path.join(root, "docs/scaling.md"), "utf8")
-    expect(Object.keys(parts())).toEqual(["units", "loads", "streams", "tenants"])
+    expect(Object.keys(parts())).toEqual(["units", "loads", "streams", "tenants", "chunks"])
     expect(written(page)).toBe(page)
   })
 
@@ -45,5 +46,13 @@ describe.skipIf(binaries === undefined)("A process with many tenants", () => {
     const record: { readonly growing: ReadonlyArray<{ readonly statement: string }> } = JSON.parse(stdout)
     const known = /agent_stats|insert into tenant_storage/u
     expect(record.growing.map(({ statement }) => statement).filter((text) => !known.test(text))).toEqual([])
+  }, 300_000)
+})
+
+describe.skipIf(!hasPgvector)("The search of a small agent", () => {
+  it("is measured while the chunks of others grow, and none fails", async () => {
+    const options = { cwd: root, timeout: 280_000 }
+    const { stdout } = await run(process.execPath, ["bench/scaling/chunks.mjs", "--quick"], options)
+    expect(stdout).toMatch(/ 1000 [^]* 5000 /u)
   }, 300_000)
 })
