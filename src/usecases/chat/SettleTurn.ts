@@ -2,7 +2,7 @@
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type { ChatTurnResult } from "../../domain/chat/ChatTurn.ts"
+import type { ChatTurnResult, TurnFailure } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationNotActive } from "../../domain/Errors.ts"
 import { newId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
@@ -13,7 +13,7 @@ import type * as Answer from "./Answer.ts"
 import { retryUntilWritten } from "./RetryUntilWritten.ts"
 import * as MaskedTurn from "./masking/MaskedTurn.ts"
 import * as ModelStep from "./ModelStep.ts"
-import { emit, type Failure, record, type Turn } from "./Turn.ts"
+import { emit, record, type Turn } from "./Turn.ts"
 import * as TurnMetrics from "./TurnMetrics.ts"
 
 interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens" | "events" | "passages"> {
@@ -142,7 +142,7 @@ export const makeSettleTurn = Effect.gen(function* () {
   }
 
   /** Ends the run of a turn that ended early, for any reason. */
-  const abandon = (turn: Turn, why: Failure | ConversationNotActive) =>
+  const abandon = (turn: Turn, why: TurnFailure | ConversationNotActive) =>
     Effect.gen(function* () {
       if (turn.settled) return
       turn.takenOver = yield* Effect.catchAllCause(isTakenOver(turn), () => Effect.succeed(false))
