@@ -152,6 +152,7 @@ export const makeSettleTurn = Effect.gen(function* () {
       const provider = turn.takenOver ? null : turn.providerProblem
       const failure = {
         code,
+        ...(why._tag === "CONVERSATION_NOT_ACTIVE" ? { refused: true } : {}),
         ...(provider === null ? {} : { provider }),
         ...MaskedTurn.tracePayload(turn)
       }

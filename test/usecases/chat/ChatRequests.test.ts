@@ -1,7 +1,9 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
@@ -184,6 +186,56 @@ eachEngineLive("A turn with an Idempotency-Key", (it) => {
           "TURN_FAILED",
           "The process that ran the turn stopped before the turn ended. Send it again with a new Idempotency-Key."
         ])
+      })
+    )
+  )
+
+  it.scoped("that is refused while it waits is refused for concurrent repeats, in every process", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const { chat, key, script } = yield* start
+        const there = yield* Layer.build(Layer.fresh(processLayer))
+        const elsewhere = Context.get(there, ChatRequests)
+        const sql = yield* SqlClient.SqlClient
+        const { conversationId } = yield* chat.complete(key, request())
+        const begun = yield* Deferred.make<void>()
+        yield* Ref.set(script.reply, () =>
+          Stream.unwrap(Effect.as(Deferred.succeed(begun, undefined), Stream.never))
+        )
+        const answering = yield* Effect.fork(
+          Effect.flip(chat.complete(key, request({ conversationId }), "answering"))
+        )
+        const running = (count: number) =>
+          sql`select id from agent_runs where status = 'running'`.pipe(
+            Effect.repeat({ until: (rows) => rows.length === count })
+          )
+        yield* Deferred.await(begun)
+        const ask = request({ conversationId })
+        const first = yield* Effect.fork(Effect.flip(chat.complete(key, ask, "waiting")))
+        yield* running(2)
+        const repeats = yield* Effect.fork(
+          Effect.all(
+            [chat, elsewhere].flatMap((process) => [
+              Effect.either(Effect.asVoid(process.complete(key, ask, "waiting"))),
+              Effect.either(Effect.asVoid(process.start(key, ask, "waiting"))),
+              Effect.either(Effect.asVoid(process.complete(key, ask, "answering")))
+            ]),
+            { concurrency: "unbounded" }
+          )
+        )
+        // The repeats follow the turn.
+        yield* Effect.sleep("400 millis")
+        yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
+        yield* sql`update agent_runs set stop_requested = true where status = 'running'`
+        expect((yield* Fiber.join(answering))._tag).toBe("TURN_FAILED")
+        expect((yield* Fiber.join(first))._tag).toBe("CONVERSATION_NOT_ACTIVE")
+        const codes = (yield* Fiber.join(repeats)).map(Either.flip).map(Either.map(({ _tag }) => _tag))
+        const refused = Either.right("CONVERSATION_NOT_ACTIVE")
+        const failed = Either.right("TURN_FAILED")
+        expect(codes).toEqual([refused, refused, failed, refused, refused, failed])
+        yield* sql`update conversations set state = 'AI_ACTIVE'`
+        yield* Ref.set(script.reply, says("Later"))
+        expect((yield* chat.complete(key, ask, "waiting")).reply).toBe("Later")
       })
     )
   )
