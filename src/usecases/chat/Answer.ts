@@ -202,11 +202,9 @@ const generate = CheapSpans.fn("Answer.write")(function* (
     stream.text === "" ? Effect.fail(failure) : Effect.succeed({ ...noTokens, reason })
   const endStopped = Effect.suspend(() => endEarly("stopped", ModelStep.turnFailed()))
   // A turn that has requested a human does not fail after it has streamed a reply.
-  const written = yield* Effect.catchAll(unlessCancelled(turn.cancellation, step, endStopped), (failure) =>
+  return yield* Effect.catchAll(unlessCancelled(turn.cancellation, step, endStopped), (failure) =>
     turn.handoff === null ? Effect.fail(failure) : endEarly("other", failure)
   )
-  yield* send(stream.end())
-  return { ...written, text: stream.text }
 }, Effect.scoped)
 
 /** Checks the reply against its citations. The cost of a model that the checker calls is added to the turn. */
@@ -372,6 +370,8 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     held === null ? emitWithBackpressure(turn, parts) : Effect.sync(() => void held.push(...parts))
   const schema = schemaOf(turn)
   const written = yield* generate(services, turn, history, passages, stream, tools, schema, send)
+  // Without backpressure: a cancelled turn must not wait for its reader.
+  for (const part of stream.end()) yield* held === null ? emit(turn, part) : send([part])
   const grounding =
     schema === null
       ? yield* finishText(services, turn, stream, held)

@@ -17,6 +17,7 @@ import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { AgentId, RunId, TenantId } from "../../../src/domain/Ids.ts"
 import { AgentRuns } from "../../../src/usecases/chat/AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../../../src/usecases/chat/ChatTurn.ts"
+import { maxUnreadParts } from "../../../src/usecases/chat/TurnParts.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
@@ -239,6 +240,28 @@ eachEngineLive("A turn that is stopped", (it) => {
       expect(stored.map(({ content }) => content)).toEqual(["Hello?", "Half of"])
       const again = yield* runs.stop(key, idOf(turn))
       expect(again.status).toBe("complete")
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("ends although its client is connected and does not read", () =>
+    Effect.gen(function* () {
+      const { chat, key, runs, script } = yield* start
+      const delta: ModelPart = { _tag: "TextDelta", delta: "word [" }
+      yield* Ref.set(script.reply, () => Stream.repeatEffect(Effect.succeed(delta)))
+      const turn = yield* chat.start(key, request())
+      const late = yield* runs.follow(key, idOf(turn))
+      let text = 0
+      yield* late.parts.pipe(
+        Stream.takeUntil((part) => {
+          if (part._tag === "TextDelta") text += part.delta.length
+          return text > (maxUnreadParts - 64) * delta.delta.length
+        }),
+        Stream.runDrain
+      )
+      // The text waits for the reader now.
+      yield* Effect.sleep("200 millis")
+      expect((yield* runs.stop(key, idOf(turn))).status).toBe("complete")
+      expect((yield* collected(turn)).at(-1)).toMatchObject({ _tag: "Done" })
     }).pipe(onFreshData)
   )
 
