@@ -211,6 +211,7 @@ export const makeStartTurn = Effect.gen(function* () {
   ) {
     const { conversationId: id, now } = stored
     const since = {
+      characters: maxAnsweredCharacters,
       fresh: DateTime.subtractDuration(now, stored.queueTimeout),
       replies: DateTime.subtractDuration(now, loopWindow)
     }
@@ -222,7 +223,7 @@ export const makeStartTurn = Effect.gen(function* () {
       if (held.busy) return "Busy" as const
       if (held.replies >= maxRepliesPerWindow) return "Looping" as const
       const message = held.messages
-        .map(({ content }) => content)
+        .flatMap(({ content }) => (content === "" ? [] : [content]))
         .join("\n")
         .slice(-maxAnsweredCharacters)
         .toWellFormed()

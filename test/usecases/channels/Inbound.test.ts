@@ -152,6 +152,31 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("shares one reply with all messages of a burst, and none of them is answered again", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const texts = Array.from({ length: 60 }, (_, place) => `Part ${place + 1}`)
+      yield* receive(...(yield* Effect.forEach(texts, (text) => message({ text }))))
+      const { requests } = yield* Script
+      expect((yield* Ref.get(requests)).map(({ question }) => question)).toEqual([texts.join("\n")])
+      expect(yield* rows("select id from messages where role = 'user' and answered_by is null")).toEqual([])
+      yield* receive(yield* message({ text: "Thanks!" }))
+      expect((yield* Ref.get(requests)).at(-1)?.question).toBe("Thanks!")
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is answered by its last 32,000 characters together with the messages before it", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const texts = ["a", "b", "c"].map((letter) => letter.repeat(15_000))
+      yield* receive(...(yield* Effect.forEach(texts, (text) => message({ text }))))
+      const { requests } = yield* Script
+      const questions = (yield* Ref.get(requests)).map(({ question }) => question)
+      expect(questions).toEqual([texts.join("\n").slice(-32_000)])
+      expect(yield* rows("select id from messages where role = 'user' and answered_by is null")).toEqual([])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("of a thread that another app owns is stored and not answered", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
