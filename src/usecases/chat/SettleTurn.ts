@@ -145,14 +145,16 @@ export const makeSettleTurn = Effect.gen(function* () {
   const abandon = (turn: Turn, why: TurnFailure | ConversationNotActive) =>
     Effect.gen(function* () {
       if (turn.settled) return
-      turn.takenOver = yield* Effect.catchAllCause(isTakenOver(turn), () => Effect.succeed(false))
+      const isRefused = why._tag === "CONVERSATION_NOT_ACTIVE"
+      turn.takenOver =
+        isRefused || (yield* Effect.catchAllCause(isTakenOver(turn), () => Effect.succeed(false)))
       turn.summary.stopped =
         why._tag === "TURN_FAILED" && !turn.takenOver && (yield* Deferred.isDone(turn.cancellation))
       const code = turn.takenOver ? "TAKEN_OVER" : why._tag
       const provider = turn.takenOver ? null : turn.providerProblem
       const failure = {
         code,
-        ...(why._tag === "CONVERSATION_NOT_ACTIVE" ? { refused: true } : {}),
+        ...(isRefused ? { refused: true } : {}),
         ...(provider === null ? {} : { provider }),
         ...MaskedTurn.tracePayload(turn)
       }

@@ -192,7 +192,11 @@ export const makeStartTurn = Effect.gen(function* () {
     (scope, opening) =>
       Effect.gen(function* () {
         const earlier = yield* claims.claim(scope, claim, opening.runId)
-        if (Option.isNone(earlier)) return yield* admitWithoutRetry(scope, opening)
+        if (Option.isNone(earlier)) {
+          const admitted = yield* admitWithoutRetry(scope, opening)
+          // The conversation was taken over since the statement began. A turn without a run cannot be followed.
+          return admitted.admission.ticket === null ? yield* Identity.notActive() : admitted
+        }
         const { requestHash, runId } = earlier.value
         if (requestHash === claim.requestHash) return yield* new TurnAlreadyStarted({ runId })
         return yield* new Conflict({

@@ -240,6 +240,34 @@ eachEngineLive("A turn with an Idempotency-Key", (it) => {
     )
   )
 
+  it.scoped("that begins during a takeover is refused, with its repeats, and leaves the key unused", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const { chat, key } = yield* start
+        const sql = yield* SqlClient.SqlClient
+        const { conversationId } = yield* chat.complete(key, request())
+        const changed = yield* Deferred.make<void>()
+        const gate = yield* Deferred.make<void>()
+        const takeover = yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`.pipe(
+          Effect.zipRight(Deferred.succeed(changed, undefined)),
+          Effect.zipRight(Deferred.await(gate)),
+          sql.withTransaction,
+          Effect.fork
+        )
+        yield* Deferred.await(changed)
+        const ask = Effect.flip(chat.complete(key, request({ conversationId }), "k"))
+        const asked = yield* Effect.fork(Effect.all(Array(4).fill(ask), { concurrency: "unbounded" }))
+        yield* Effect.sleep("300 millis")
+        yield* Deferred.succeed(gate, undefined)
+        yield* Fiber.join(takeover)
+        const codes = (yield* Fiber.join(asked)).map(({ _tag }) => _tag)
+        expect(new Set(codes)).toEqual(new Set(["CONVERSATION_NOT_ACTIVE"]))
+        yield* sql`update conversations set state = 'AI_ACTIVE'`
+        expect((yield* chat.complete(key, request({ conversationId }), "k")).reply).toBe("Hello")
+      })
+    )
+  )
+
   it.effect("is a conflict once the turn has been deleted with its conversation", () =>
     onFreshData(
       Effect.gen(function* () {
