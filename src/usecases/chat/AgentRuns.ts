@@ -180,14 +180,15 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
     })
 
     /**
-     * Waits until the run is the next of its conversation. Fails if it was refused before that. Of another process's
-     * run a refusal is noticed until the turns before it have ended, and once it is settled.
+     * Waits until the run is the next of its conversation, or has ended. Fails if its request was refused. Of a run in
+     * another process, a refusal is noticed while turns before it run, and once it is settled.
      */
     const awaitReady = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         runningTurns.find(scope, id),
         Option.match({
-          onSome: ({ ready }) => ready,
+          onSome: ({ ready }) =>
+            Effect.catchTags(ready, { RUNTIME_TIMEOUT: () => Effect.void, TURN_FAILED: () => Effect.void }),
           onNone: () =>
             Effect.flatMap(
               pollWhile(outcomeOf(scope, id), ({ waits }) => waits),

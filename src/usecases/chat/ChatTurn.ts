@@ -269,11 +269,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const { cancellation, opening, buffer, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
       const stop = TurnCancellation.request(cancellation)
-      const isReady = Effect.catchTags(Deferred.await(ready), {
-        RUNTIME_TIMEOUT: () => Effect.void,
-        TURN_FAILED: () => Effect.void
-      })
-      const run = { scope, runId: opening.runId, trace, buffer, stop, ready: isReady, ended }
+      const run = { scope, runId: opening.runId, trace, buffer, stop, ready: Deferred.await(ready), ended }
       const register = runningTurns.add(run)
       return Effect.zipRight(
         Effect.when(register, () => request.persist),

@@ -256,7 +256,7 @@ eachEngineLive("A turn with an Idempotency-Key", (it) => {
         )
         yield* Deferred.await(changed)
         const ask = Effect.flip(chat.complete(key, request({ conversationId }), "k"))
-        const asked = yield* Effect.fork(Effect.all(Array(4).fill(ask), { concurrency: "unbounded" }))
+        const asked = yield* Effect.fork(Effect.all([ask, ask, ask, ask], { concurrency: "unbounded" }))
         yield* Effect.sleep("300 millis")
         yield* Deferred.succeed(gate, undefined)
         yield* Fiber.join(takeover)
