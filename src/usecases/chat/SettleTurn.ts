@@ -87,6 +87,11 @@ export const makeSettleTurn = Effect.gen(function* () {
   /** Stores the reply first and reports it afterwards. */
   const conclude = CheapSpans.fn("SettleTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
     const { citations, inputTokens, outputTokens, reply } = answer
+    // A channel sends no blank message, so the contact would wait for an answer.
+    if (turn.post !== null && reply.trim() === "") {
+      turn.providerProblem = "answer_broken"
+      return yield* ModelStep.turnFailed()
+    }
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
     const id = yield* newId.message
     const settled = yield* settleOrFail(turn, {
