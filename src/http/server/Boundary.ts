@@ -286,11 +286,11 @@ const optionsResponse = (
 }
 
 /**
- * The router's default limit is 100 characters per parameter. A chat's id has up to 200 characters, each up to nine
- * when encoded. By default the router also ignores case, which `Routes.matches` does not, and matches lower-case paths
- * of another length when a parameter has letters such as `İ`.
+ * The router's default limit is 100 characters per parameter. A chat's id has up to 200 characters, each up to
+ * twelve when encoded. By default the router also ignores case, which `Routes.matches` does not, and matches lower-case
+ * paths of another length when a parameter has letters such as `İ`.
  */
-export const routerConfig = HttpRouter.setRouterConfig({ maxParamLength: 1_800, caseSensitive: true })
+export const routerConfig = HttpRouter.setRouterConfig({ maxParamLength: 2_400, caseSensitive: true })
 
 /** Routes without parameters, by method and path. */
 const staticRoutes = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>
