@@ -335,22 +335,24 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("to which the model replies without text is handed to a human, and the customer is notified", () =>
-    Effect.gen(function* () {
-      yield* channelOf(yield* Fixtures.agent())
-      const { reply } = yield* Script
-      yield* Ref.set(reply, says(" ", "\n"))
-      const inbound = yield* Inbound
-      const [id] = yield* accept(yield* message({ text: "Wo ist mein Paket, bitte?" }))
-      if (id === undefined) return expect.unreachable()
-      const failure = yield* Effect.flip(inbound.process(job(id, { lastAttempt: true })))
-      expect(failure).toMatchObject({ fatal: true, message: "TURN_FAILED" })
-      expect(yield* states).toEqual(["HUMAN_REQUESTED"])
-      expect(yield* outbox).toEqual([expect.stringMatching(/^system 1: Ein Mensch/)])
-      expect(yield* rows("select payload from agent_run_events where type = 'run.failed'")).toEqual([
-        { payload: { code: "TURN_FAILED", provider: "answer_broken" } }
-      ])
-    }).pipe(onFreshData)
+  it.scoped(
+    "to which the model replies without text is handed to a human, and the customer is notified",
+    () =>
+      Effect.gen(function* () {
+        yield* channelOf(yield* Fixtures.agent())
+        const { reply } = yield* Script
+        yield* Ref.set(reply, says(" ", "\n"))
+        const inbound = yield* Inbound
+        const [id] = yield* accept(yield* message({ text: "Wo ist mein Paket, bitte?" }))
+        if (id === undefined) return expect.unreachable()
+        const failure = yield* Effect.flip(inbound.process(job(id, { lastAttempt: true })))
+        expect(failure).toMatchObject({ fatal: true, message: "TURN_FAILED" })
+        expect(yield* states).toEqual(["HUMAN_REQUESTED"])
+        expect(yield* outbox).toEqual([expect.stringMatching(/^system 1: Ein Mensch/)])
+        expect(yield* rows("select payload from agent_run_events where type = 'run.failed'")).toEqual([
+          { payload: { code: "TURN_FAILED", provider: "answer_broken" } }
+        ])
+      }).pipe(onFreshData)
   )
 
   it.scoped(
