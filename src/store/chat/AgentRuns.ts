@@ -100,7 +100,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
             select 1 from agent_runs e
             where e.tenant_id = r.tenant_id and e.conversation_id = r.conversation_id and e.ticket < r.ticket and e.status = 'running'
           )) as waits,
-          case when r.ticket = 1 then c.end_user_id end as "endUserId",
+          case when r.ticket = 1 and c.import_key is null then c.end_user_id end as "endUserId",
           m.content as reply, m.citations, (${eventsAfter(id, 0, maxReplayedEvents)}) as events
         from agent_runs r
         left join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id

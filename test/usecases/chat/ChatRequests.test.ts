@@ -69,6 +69,30 @@ eachEngineLive("A turn with an Idempotency-Key", (it) => {
     )
   )
 
+  it.effect(
+    "shows its end user to repeats only if it showed it, also as the first of an imported conversation",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const { chat, key, scope } = yield* start
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`insert into end_users (id, tenant_id) values ('usr_1', ${scope.tenantId})`
+          yield* sql`
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, import_key)
+          values ('cnv_imported', ${scope.tenantId}, ${scope.agentId}, 'usr_1', 'api', 'id:1')`
+          for (const asked of [request(), request({ conversationId: "cnv_imported" })]) {
+            const idempotencyKey = asked.conversationId ?? "new"
+            const first = yield* chat.complete(key, asked, idempotencyKey)
+            expect("endUserId" in first).toBe(asked.conversationId === undefined)
+            expect(withoutToken(yield* chat.complete(key, asked, idempotencyKey))).toEqual(
+              withoutToken(first)
+            )
+            expect((yield* chat.start(key, asked, idempotencyKey)).endUserId).toBe(first.endUserId ?? null)
+          }
+        })
+      )
+  )
+
   it.effect("is followed by repeats while it runs, complete and streamed", () =>
     onFreshData(
       Effect.gen(function* () {
