@@ -46,12 +46,20 @@ export const described = <A, I, R>(
 const hasAtMost = (max: number) => (text: string) =>
   text.length <= max || (text.length <= 2 * max && Array.from(text).length <= max)
 
+const tooLong = (max: number) => withMessage(`Expected a string of at most ${max} characters`)
+
+/** {@link Text} of 1 to `max` characters. */
+export const bounded = (max: number) =>
+  Text.pipe(Schema.minLength(1), Schema.filter(hasAtMost(max), tooLong(max))).annotations({
+    jsonSchema: { type: "string", minLength: 1, maxLength: max }
+  })
+
 /** {@link Text} without surrounding white space, 1 to `max` characters. `description` goes to its JSON Schema. */
 export const trimmed = (max: number, description?: string) =>
   Text.pipe(
     Schema.compose(Schema.Trim),
     Schema.minLength(1),
-    Schema.filter(hasAtMost(max), { message: () => `Expected a string of at most ${max} characters` })
+    Schema.filter(hasAtMost(max), tooLong(max))
   ).annotations({
     jsonSchema: { type: "string", minLength: 1, maxLength: max, ...(description && { description }) }
   })

@@ -10,10 +10,7 @@ import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
-import type { TurnPart } from "../domain/chat/ChatTurn.ts"
-import type { RuntimeTimeout, TurnFailed } from "../domain/Errors.ts"
-
-export type Failure = TurnFailed | RuntimeTimeout
+import type { TurnFailure, TurnPart } from "../domain/chat/ChatTurn.ts"
 
 /** Encodes the parts of one stream. */
 export interface FrameWriter {
@@ -23,7 +20,7 @@ export interface FrameWriter {
   /** Frames of parts that are sent in one write. */
   readonly frames: (parts: Iterable<TurnPart>) => string
   /** Frames of a failed turn. Only {@link close} follows. */
-  readonly failed: (code: Failure["_tag"]) => string
+  readonly failed: (code: TurnFailure["_tag"]) => string
   /** The last frames. */
   readonly close: () => string
 }
@@ -32,10 +29,10 @@ export interface FrameWriter {
 export const keepAliveComment = ": keep-alive\n\n"
 const keepAliveInterval = Duration.seconds(12)
 
-const codeOf = (cause: Cause.Cause<Failure>): Failure["_tag"] =>
+const codeOf = (cause: Cause.Cause<TurnFailure>): TurnFailure["_tag"] =>
   Option.match(Cause.failureOption(cause), { onNone: () => "TURN_FAILED", onSome: ({ _tag }) => _tag })
 
-const logDefect = (cause: Cause.Cause<Failure>) =>
+const logDefect = (cause: Cause.Cause<TurnFailure>) =>
   Option.isSome(Cause.failureOption(cause)) ? Effect.void : Effect.logError("A turn's stream broke", cause)
 
 /** Maximum writes that wait for a slow client. Then no further parts are read. */
@@ -51,7 +48,7 @@ const bytesOf = (texts: Chunk.Chunk<string>) => Chunk.of(utf8.encode(Chunk.join(
  * chunk.
  */
 export const bytes = (
-  parts: Stream.Stream<TurnPart, Failure>,
+  parts: Stream.Stream<TurnPart, TurnFailure>,
   makeWriter: () => FrameWriter
 ): Stream.Stream<Uint8Array> =>
   Stream.unwrapScoped(

@@ -4,13 +4,15 @@
  */
 import type * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as ServerResponse from "@effect/platform/HttpServerResponse"
+import type { TurnFailure } from "../domain/chat/ChatTurn.ts"
 import type { CodedError, ErrorCode, Issue } from "../domain/Errors.ts"
 import { failureBody, statusOf } from "./Envelope.ts"
 
-const paths: ReadonlySet<string> = new Set(["/v1/chat/completions", "/v1/models"])
+/** OpenAI's addresses and those below them. The router ignores repeated slashes. */
+const openAiPath = /^\/+v1\/+(?:chat\/+completions|models)(?:\/|$)/u
 
 /** True when responses of `path` have OpenAI's format. */
-export const isOpenAiPath = (path: string): boolean => paths.has(path)
+export const isOpenAiPath = (path: string): boolean => openAiPath.test(path)
 
 const types: Readonly<Record<number, string>> = {
   401: "authentication_error",
@@ -95,13 +97,13 @@ export const describeErrors = (
   return { ...response, content: { "application/json": { schema } } }
 }
 
-const messages: Readonly<Record<"TURN_FAILED" | "RUNTIME_TIMEOUT", string>> = {
+const messages: Readonly<Record<TurnFailure["_tag"], string>> = {
   TURN_FAILED: "The chat runtime failed. The turn was not completed.",
   RUNTIME_TIMEOUT: "The chat runtime took too long."
 }
 
 /** The error of a stream that has already started. */
-export const streamError = (code: "TURN_FAILED" | "RUNTIME_TIMEOUT") => ({
+export const streamError = (code: TurnFailure["_tag"]) => ({
   message: messages[code],
   type: typeOf(code),
   param: null,

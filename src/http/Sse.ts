@@ -6,10 +6,10 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as DateTime from "effect/DateTime"
 import type * as Stream from "effect/Stream"
 import { redactedForEndUser, type RunEvent } from "../domain/chat/AgentRun.ts"
-import type { ChatTurnResult, Citation, TurnPart } from "../domain/chat/ChatTurn.ts"
+import type { ChatTurnResult, Citation, TurnFailure, TurnPart } from "../domain/chat/ChatTurn.ts"
 import type { RunningTurn } from "../usecases/chat/ChatTurn.ts"
 import * as EventStream from "./EventStream.ts"
-import { keepAliveComment, type Failure, type FrameWriter } from "./EventStream.ts"
+import { keepAliveComment, type FrameWriter } from "./EventStream.ts"
 import * as Resume from "./Resume.ts"
 
 const done = "data: [DONE]\n\n"
@@ -94,7 +94,7 @@ class UiMessageWriter implements FrameWriter {
   }
 
   /** Sends one error if there is no result. */
-  failed(code: Failure["_tag"]): string {
+  failed(code: TurnFailure["_tag"]): string {
     if (this.hasEnded || this.hasFailed) return ""
     this.hasFailed = true
     return frame({ type: "error", errorText: code })
@@ -201,7 +201,7 @@ export const wantsHeartbeatParts = (headers: Readonly<Record<string, unknown>>):
 
 /** The bytes of the stream. `full` as in {@link response}, `heartbeatParts` as in {@link wantsHeartbeatParts}. */
 export const body = (
-  parts: Stream.Stream<TurnPart, Failure>,
+  parts: Stream.Stream<TurnPart, TurnFailure>,
   full: boolean,
   heartbeatParts = false
 ): Stream.Stream<Uint8Array> =>

@@ -339,7 +339,8 @@ const useCases = Layer.unwrapEffect(
           ? Effect.flatMap(Ref.get(start), (begin) =>
               Effect.asSome(Effect.orDie(begin(key, { message: "", persist: true })))
             )
-          : Effect.succeedNone
+          : Effect.succeedNone,
+      awaitReady: requireOwnRun
     })
     const turns = ChatTurn.make({
       start: (...request: Parameters<ChatTurn["start"]>) =>

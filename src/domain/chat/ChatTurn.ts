@@ -4,6 +4,7 @@ import { optional } from "../Optional.ts"
 import { RunEvent } from "./AgentRun.ts"
 import { RetrieveFilter } from "../knowledge/Chunk.ts"
 import { ConversationState } from "../conversations/Conversation.ts"
+import type { RuntimeTimeout, TurnFailed } from "../Errors.ts"
 import { ChunkId, ConversationId, DocumentId, EndUserId, RunId, SourceId } from "../Ids.ts"
 import { JsonObject, trimmed } from "../Text.ts"
 import { ResponseSchema } from "./ResponseSchema.ts"
@@ -139,3 +140,6 @@ export type TurnPart =
   | { readonly _tag: "StepEnd" }
   | { readonly _tag: "RunEvent"; readonly event: RunEvent }
   | { readonly _tag: "Done"; readonly result: ChatTurnResult }
+
+/** How a turn may fail after it has begun. */
+export type TurnFailure = TurnFailed | RuntimeTimeout

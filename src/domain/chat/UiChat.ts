@@ -5,11 +5,11 @@
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { optional } from "../Optional.ts"
-import { Text } from "../Text.ts"
+import { bounded, Text } from "../Text.ts"
 import { boundedRuntimeData, CompleteFields, oneIdentity, TurnFields } from "./ChatTurn.ts"
 
 /** The id of a chat, chosen by the client. Keys of an agent with the same scope share its chats. */
-export const ChatId = Text.pipe(Schema.minLength(1), Schema.maxLength(200), Schema.brand("ChatId"))
+export const ChatId = bounded(200).pipe(Schema.brand("ChatId"))
 export type ChatId = typeof ChatId.Type
 
 /** The client's chat that a turn belongs to. If `again`, the turn answers the chat's last message once more. */

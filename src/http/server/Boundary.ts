@@ -54,7 +54,7 @@ import { tenantPaused } from "../../usecases/operations/moves/TenantGate.ts"
 
 type Methods = ReadonlyArray<string>
 
-const pathOf = (request: HttpServerRequest.HttpServerRequest) => request.url.split("?", 1).join("")
+export const pathOf = ({ url = "" }: { readonly url?: string | undefined }) => url.split("?", 1).join("")
 
 /** The `retry-after` header of `RATE_LIMITED`, in seconds, when the error has one. */
 const retryAfter = ({ details }: CodedError): Readonly<Record<string, string>> => {
@@ -79,12 +79,18 @@ const openAiErrorResponse: typeof errorResponse = (error, requestId, headers = {
 const scimErrorResponse: typeof errorResponse = (error, requestId, headers = {}) =>
   ScimProblem.errorResponse(error, requestId, { ...retryAfter(error), ...headers })
 
+/** {@link errorResponse} in the format of the clients of `path`. */
+export const errorResponseOf = (path: string): typeof errorResponse => {
+  if (ScimProblem.isScimPath(path)) return scimErrorResponse
+  return OpenAiError.isOpenAiPath(path) ? openAiErrorResponse : errorResponse
+}
+
 /** 404, or 405 when the address has other methods. */
 const unmatchedResponse = (
   method: string,
   methods: Methods,
   requestId: string,
-  toResponse = errorResponse
+  toResponse: typeof errorResponse
 ) =>
   methods.length === 0 || methods.includes(method)
     ? toResponse(new NotFound({ message: "There is nothing at this address." }), requestId)
@@ -126,11 +132,10 @@ const recover = (
   methods: Effect.Effect<Methods>,
   requestId: string
 ) => {
-  const path = pathOf(request)
-  const toResponse = ScimProblem.isScimPath(path) ? scimErrorResponse : errorResponse
+  const toResponse = errorResponseOf(pathOf(request))
   return isRouteNotFound(cause)
     ? Effect.map(methods, (allowed) => unmatchedResponse(request.method, allowed, requestId, toResponse))
-    : responseOfFailure(cause, requestId, OpenAiError.isOpenAiPath(path) ? openAiErrorResponse : toResponse)
+    : responseOfFailure(cause, requestId, toResponse)
 }
 
 /** The response to a request that could not be read or whose route failed. */
@@ -276,16 +281,16 @@ const optionsResponse = (
 ) => {
   if (Headers.isPreflight(request)) return Headers.preflight(request)
   return methods.length === 0
-    ? unmatchedResponse(request.method, methods, requestId)
+    ? unmatchedResponse(request.method, methods, requestId, errorResponseOf(pathOf(request)))
     : HttpServerResponse.empty({ status: 204, headers: { allow: methods.join(", ") } })
 }
 
 /**
- * The router's default limit is 100 characters per parameter. A chat's id has up to 200 characters, each up to nine
- * when encoded. By default the router also ignores case, which `Routes.matches` does not, and matches lower-case paths
- * of another length when a parameter has letters such as `İ`.
+ * The router's default limit is 100 characters per parameter. A chat's id has up to 200 characters, each up to
+ * twelve when encoded. By default the router also ignores case, which `Routes.matches` does not, and matches lower-case
+ * paths of another length when a parameter has letters such as `İ`.
  */
-export const routerConfig = HttpRouter.setRouterConfig({ maxParamLength: 1_800, caseSensitive: true })
+export const routerConfig = HttpRouter.setRouterConfig({ maxParamLength: 2_400, caseSensitive: true })
 
 /** Routes without parameters, by method and path. */
 const staticRoutes = (routes: ReadonlyArray<{ readonly method: string; readonly path: string }>) =>

@@ -16,7 +16,7 @@ import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { DurationHistogram } from "../../concurrency/DurationHistogram.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import * as AccessLog from "./AccessLog.ts"
-import { errorResponse } from "./Boundary.ts"
+import { errorResponseOf, pathOf } from "./Boundary.ts"
 import { ownerOf, TrustedProxies } from "./ClientAddress.ts"
 import * as Connections from "./Connections.ts"
 import * as Headers from "./Headers.ts"
@@ -245,7 +245,8 @@ class Admission {
     const now = this.#clock.unsafeCurrentTimeMillis()
     const requestId = RequestId.of(Headers.get(request.headers, RequestId.header), now)
     const seconds = Math.min(maxRetryAfterSeconds, Math.max(1, Math.ceil(retryAfter / 1_000)))
-    const rejection = errorResponse(error, requestId, { "retry-after": String(seconds) })
+    const toResponse = errorResponseOf(pathOf(request))
+    const rejection = toResponse(error, requestId, { "retry-after": String(seconds) })
     send(response, Headers.complete(rejection, requestId, this.#settings.overHttps))
   }
 

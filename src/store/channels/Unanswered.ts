@@ -11,7 +11,7 @@ import { AgentId, ConversationId, MessageId, TenantId } from "../../domain/Ids.t
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of messages that one reply answers. */
-const maxMessagesPerReply = 50
+const maxMessagesPerReply = 1_000
 /** Maximum number of conversations of one sweep. */
 const sweepBatchSize = 100
 
@@ -19,6 +19,7 @@ const LockedConversation = Schema.Struct({ state: ConversationState })
 
 const Message = Schema.Struct({
   id: MessageId,
+  /** Empty for a message before the last {@link Since.characters} characters. */
   content: Schema.String,
   attachments: Schema.Array(StoredAttachment),
   /** Whether the messages are recent enough to be answered. The newest one decides for all of them. */
@@ -40,6 +41,14 @@ const Forgotten = Schema.Struct({
   fresh: Schema.Boolean
 })
 type Forgotten = typeof Forgotten.Type
+
+/** What of a conversation is read. */
+interface Since {
+  /** Maximum characters of the messages, rounded up to a whole message. */
+  readonly characters: number
+  readonly fresh: DateTime.Utc
+  readonly replies: DateTime.Utc
+}
 
 export interface Unanswered {
   readonly state: ConversationState
@@ -66,10 +75,12 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
               and m.created_at > ${DateTime.formatIso(repliesSince)}::timestamptz
           ) as replies`.pipe(Rows.one(Activity))
 
-    const messages = ({ tenantId }: AgentScope, id: ConversationId, freshSince: DateTime.Utc) =>
+    const messages = ({ tenantId }: AgentScope, id: ConversationId, { characters, fresh }: Since) =>
       sql`
         select m.id, m.content, m.attachments, m.fresh from (
-          select id, content, attachments, position, created_at >= ${DateTime.formatIso(freshSince)}::timestamptz as fresh
+          select id, attachments, position, created_at >= ${DateTime.formatIso(fresh)}::timestamptz as fresh,
+            case when sum(length(content)) over (order by position desc) - length(content) < ${characters}::int
+              then content else '' end as content
           from messages
           where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user'
             and channel_message_id is not null and answered_by is null
@@ -83,7 +94,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
     const hold = Effect.fn("UnansweredStore.hold")(function* (
       scope: AgentScope,
       id: ConversationId,
-      since: { readonly fresh: DateTime.Utc; readonly replies: DateTime.Utc }
+      since: Since
     ) {
       const locked = yield* sql`
         select state from conversations
@@ -94,7 +105,7 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
       const found: Unanswered = {
         ...locked.value,
         ...(yield* readActivity(scope, id, since.replies)),
-        messages: yield* messages(scope, id, since.fresh)
+        messages: yield* messages(scope, id, since)
       }
       return found
     }, Effect.orDie)

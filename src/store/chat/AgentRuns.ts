@@ -28,6 +28,8 @@ const Trace = Schema.Struct({
 /** The state of a run, with everything that a replay of its stream needs. */
 const Outcome = Schema.Struct({
   ...Trace.pick("status", "conversationId", "events").fields,
+  /** True while earlier turns of the conversation run, and for a running turn that a human has taken over. */
+  waits: Schema.Boolean,
   /** Null for a turn of an existing conversation, whose result does not contain the end user. */
   endUserId: Schema.NullOr(EndUserId),
   /** Null unless the run is complete. */
@@ -94,7 +96,11 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
     const outcome = (scope: ReadScope, id: RunId) =>
       sql`
         select r.status, r.conversation_id as "conversationId",
-          case when r.ticket = 1 then c.end_user_id end as "endUserId",
+          r.status = 'running' and (c.state <> 'AI_ACTIVE' or c.epoch <> r.epoch or exists (
+            select 1 from agent_runs e
+            where e.tenant_id = r.tenant_id and e.conversation_id = r.conversation_id and e.ticket < r.ticket and e.status = 'running'
+          )) as waits,
+          case when r.ticket = 1 and c.import_key is null then c.end_user_id end as "endUserId",
           m.content as reply, m.citations, (${eventsAfter(id, 0, maxReplayedEvents)}) as events
         from agent_runs r
         left join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id

@@ -15,6 +15,7 @@ import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Ids.ts"
 import { AgentRunStore, type Outcome } from "../../store/chat/AgentRuns.ts"
 import type { RunningTurn } from "./ChatTurn.ts"
+import { notActive } from "./Identity.ts"
 import { CitationStream } from "./grounding/Citations.ts"
 import { RunningTurns } from "./RunningTurns.ts"
 import { runtimeTimeout, turnFailed, turnInterrupted } from "./ModelStep.ts"
@@ -63,6 +64,9 @@ const partsOf = ({
   ]
 }
 
+/** True for the last event of a run whose request was refused while it waited. */
+const isRefusal = ({ payload, type }: RunEvent) => type === "run.failed" && payload?.["refused"] === true
+
 /** The stream of a settled run, rebuilt from what is stored. */
 const storedStream = (outcome: Outcome): RunningTurn["parts"] => {
   if (outcome.status === "complete") return Stream.fromIterable(partsOf(outcome))
@@ -72,13 +76,19 @@ const storedStream = (outcome: Outcome): RunningTurn["parts"] => {
   return Stream.concat(Stream.fromIterable(outcome.events.map(toPart)), Stream.fail(failure))
 }
 
-/** Polls until the outcome is no longer `running`, and returns it. */
-const pollUntilSettled = <E>(look: Effect.Effect<Outcome, E>): Effect.Effect<Outcome, E> =>
+/** Polls while `isPending` holds for the outcome, and returns the outcome after that. */
+const pollWhile = <E>(
+  look: Effect.Effect<Outcome, E>,
+  isPending: (outcome: Outcome) => boolean
+): Effect.Effect<Outcome, E> =>
   Effect.flatMap(look, (outcome) =>
-    outcome.status === "running"
-      ? Effect.zipRight(Effect.sleep(pollInterval), pollUntilSettled(look))
+    isPending(outcome)
+      ? Effect.zipRight(Effect.sleep(pollInterval), pollWhile(look, isPending))
       : Effect.succeed(outcome)
   )
+
+const pollUntilSettled = <E>(look: Effect.Effect<Outcome, E>) =>
+  pollWhile(look, ({ status }) => status === "running")
 
 export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentRuns", {
   effect: Effect.gen(function* () {
@@ -169,6 +179,24 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       return yield* Effect.option(follow(scope, running.value))
     })
 
-    return { read, stop, follow, followChat } as const
+    /**
+     * Waits until the run is the next of its conversation, or has ended. Fails if its request was refused. Of a run in
+     * another process, a refusal is noticed while turns before it run, and once it is settled.
+     */
+    const awaitReady = (scope: ReadScope, id: RunId) =>
+      Effect.flatMap(
+        runningTurns.find(scope, id),
+        Option.match({
+          onSome: ({ ready }) =>
+            Effect.catchTags(ready, { RUNTIME_TIMEOUT: () => Effect.void, TURN_FAILED: () => Effect.void }),
+          onNone: () =>
+            Effect.flatMap(
+              pollWhile(outcomeOf(scope, id), ({ waits }) => waits),
+              ({ events }) => (events.some(isRefusal) ? Effect.fail(notActive()) : Effect.void)
+            )
+        })
+      )
+
+    return { read, stop, follow, followChat, awaitReady } as const
   })
 }) {}

@@ -7,7 +7,7 @@ import type { Embedder } from "../../capabilities/Embedder.ts"
 import type { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
 import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
 import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
-import type { Citation, TurnPart } from "../../domain/chat/ChatTurn.ts"
+import type { Citation, TurnFailure, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import * as ResponseSchema from "../../domain/chat/ResponseSchema.ts"
 import { TurnFailed } from "../../domain/Errors.ts"
 import type { JsonObject } from "../../domain/Text.ts"
@@ -198,15 +198,13 @@ const generate = CheapSpans.fn("Answer.write")(function* (
   )
   const noTokens = { inputTokens: 0, outputTokens: 0, reasoningTokens: 0, final: "" }
   /** The text so far, if there is one; its tokens were not reported. An object is emitted whole or not at all. */
-  const endEarly = (reason: "other" | "stopped", failure: ModelStep.StepFailure) =>
+  const endEarly = (reason: "other" | "stopped", failure: TurnFailure) =>
     stream.text === "" ? Effect.fail(failure) : Effect.succeed({ ...noTokens, reason })
   const endStopped = Effect.suspend(() => endEarly("stopped", ModelStep.turnFailed()))
   // A turn that has requested a human does not fail after it has streamed a reply.
-  const written = yield* Effect.catchAll(unlessCancelled(turn.cancellation, step, endStopped), (failure) =>
+  return yield* Effect.catchAll(unlessCancelled(turn.cancellation, step, endStopped), (failure) =>
     turn.handoff === null ? Effect.fail(failure) : endEarly("other", failure)
   )
-  yield* send(stream.end())
-  return { ...written, text: stream.text }
 }, Effect.scoped)
 
 /** Checks the reply against its citations. The cost of a model that the checker calls is added to the turn. */
@@ -372,6 +370,8 @@ export const run = CheapSpans.fn("Answer.run")(function* (
     held === null ? emitWithBackpressure(turn, parts) : Effect.sync(() => void held.push(...parts))
   const schema = schemaOf(turn)
   const written = yield* generate(services, turn, history, passages, stream, tools, schema, send)
+  // Without backpressure: a cancelled turn must not wait for its reader.
+  for (const part of stream.end()) yield* held === null ? emit(turn, part) : send([part])
   const grounding =
     schema === null
       ? yield* finishText(services, turn, stream, held)

@@ -69,17 +69,15 @@ const claimOf = ({ keyId }: AgentKey, asked: RequestWithChat, idempotencyKey: st
         )
       )
 
+const runDeleted = () => new Conflict({ message: "The turn of this Idempotency-Key has been deleted." })
+
 export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/ChatRequests", {
   effect: Effect.gen(function* () {
     const turns = yield* ChatTurn
     const runs = yield* AgentRuns
 
     const follow = (key: AgentKey, runId: RunId) =>
-      Effect.catchTag(
-        runs.follow(key, runId),
-        "NOT_FOUND",
-        () => new Conflict({ message: "The turn of this Idempotency-Key has been deleted." })
-      )
+      Effect.catchTag(runs.follow(key, runId), "NOT_FOUND", runDeleted)
 
     /** The result of an earlier turn. Waits until the turn has ended. */
     const resultOf = Effect.fn("ChatRequests.resultOf")(function* (key: AgentKey, runId: RunId) {
@@ -91,6 +89,10 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
       )
       return result ?? (yield* turnFailed())
     })
+
+    /** Fails like the first request if that was refused while its turn waited. */
+    const awaitReady = (key: AgentKey, runId: RunId) =>
+      Effect.catchTag(runs.awaitReady(key, runId), "NOT_FOUND", runDeleted)
 
     /** Returns a running turn: a new one, or the one that an earlier request with `idempotencyKey` started. */
     const start = Effect.fn("ChatRequests.start")(function* (
@@ -104,7 +106,7 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
       return yield* Effect.catchTag(
         turns.startOnce(key, request, claim, options),
         "TurnAlreadyStarted",
-        ({ runId }) => follow(key, runId)
+        ({ runId }) => Effect.zipRight(awaitReady(key, runId), follow(key, runId))
       )
     })
 
@@ -121,7 +123,10 @@ export class ChatRequests extends Effect.Service<ChatRequests>()("usecases/chat/
         turns.completeOnce(key, request, claim, options),
         "TurnAlreadyStarted",
         ({ runId }) =>
-          Effect.flatMap(resultOf(key, runId), (result) => turns.completeReply(key, request, runId, result))
+          resultOf(key, runId).pipe(
+            Effect.catchTag("TURN_FAILED", (failure) => Effect.zipRight(awaitReady(key, runId), failure)),
+            Effect.flatMap((result) => turns.completeReply(key, request, runId, result))
+          )
       )
     })
 

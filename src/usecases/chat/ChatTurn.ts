@@ -20,6 +20,7 @@ import {
   type ChatTurnResult,
   type CompleteTurnResult,
   hasRuntimeData,
+  type TurnFailure,
   type TurnPart
 } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationChannel } from "../../domain/conversations/Conversation.ts"
@@ -47,7 +48,7 @@ import { RunningTurns } from "./RunningTurns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
 import { ChatTools } from "./tools/Tools.ts"
-import { emit, type Failure, onDisconnect, newTurnState, type Turn } from "./Turn.ts"
+import { emit, onDisconnect, newTurnState, type Turn } from "./Turn.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
@@ -59,14 +60,14 @@ export interface RunningTurn {
   readonly runId: RunId | null
   readonly endUserId: EndUserId | null
   /** Can be read once. Ends after `Done`. The turn goes on when a reader stops. */
-  readonly parts: Stream.Stream<TurnPart, Failure>
+  readonly parts: Stream.Stream<TurnPart, TurnFailure>
 }
 
 type Caller = ReadScope & Pick<AgentKey, "keyId">
 type CompleteRequest = ChatTurnRequest & { readonly includeRealtimeToken: boolean }
 
 /** Succeeds when the turn is the next of its conversation. Fails when it ends before that. */
-type Ready = Deferred.Deferred<void, Failure | ConversationNotActive>
+type Ready = Deferred.Deferred<void, TurnFailure | ConversationNotActive>
 
 export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn", {
   scoped: Effect.gen(function* () {
@@ -185,7 +186,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     /** The error of a failed turn; a defect is an internal error. */
-    const failureOf = (cause: Cause.Cause<Failure | ConversationNotActive>) =>
+    const failureOf = (cause: Cause.Cause<TurnFailure | ConversationNotActive>) =>
       Option.match(Cause.failureOption(cause), {
         onSome: Effect.succeed,
         onNone: () =>
@@ -196,7 +197,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       })
 
     /** Ends the stream of parts, and signals how the turn ended. */
-    const close = (turn: Turn, ready: Ready, exit: Exit.Exit<void, Failure | ConversationNotActive>) => {
+    const close = (turn: Turn, ready: Ready, exit: Exit.Exit<void, TurnFailure | ConversationNotActive>) => {
       const ended = Exit.mapError(exit, (failure) =>
         failure._tag === "CONVERSATION_NOT_ACTIVE" ? ModelStep.turnFailed() : failure
       )
@@ -240,7 +241,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const releaseKey = (
       { opening, scope }: Turn,
       claim: TurnClaim | null,
-      why: Failure | ConversationNotActive
+      why: TurnFailure | ConversationNotActive
     ) =>
       claim === null || why._tag !== "CONVERSATION_NOT_ACTIVE"
         ? Effect.void
@@ -268,7 +269,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const { cancellation, opening, buffer, request, scope, trace } = turn
       const ended = Deferred.await(turn.ended)
       const stop = TurnCancellation.request(cancellation)
-      const register = runningTurns.add({ scope, runId: opening.runId, trace, buffer, stop, ended })
+      const run = { scope, runId: opening.runId, trace, buffer, stop, ready: Deferred.await(ready), ended }
+      const register = runningTurns.add(run)
       return Effect.zipRight(
         Effect.when(register, () => request.persist),
         FiberSet.run(fibers, Effect.interruptible(runToEnd(turn, ready, claim)))
@@ -284,7 +286,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       admit: Admit<E>,
       claim: TurnClaim | null = null
     ) {
-      const ready = yield* Deferred.make<void, Failure | ConversationNotActive>()
+      const ready = yield* Deferred.make<void, TurnFailure | ConversationNotActive>()
       // Uninterruptible from the first row to the fork of the fiber that settles it: a disconnect is noticed later.
       return yield* Effect.uninterruptibleMask((restore) =>
         begin(scope, channel, request, options, admit).pipe(
@@ -372,7 +374,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      */
     const answer = CheapSpans.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: StoredMessages) {
       const scope: ReadScope = { ...agent, sourceScope: null }
-      const ready = yield* Deferred.make<void, Failure | ConversationNotActive>()
+      const ready = yield* Deferred.make<void, TurnFailure | ConversationNotActive>()
       const turn = yield* beginStored(scope, stored).pipe(
         Effect.tap((found) => (typeof found === "string" ? Effect.void : launch(found, ready))),
         Effect.uninterruptible

@@ -34,9 +34,6 @@ export interface StepResult {
   readonly bill: Bill | undefined
 }
 
-/** How a call may fail. These errors are documented. */
-export type StepFailure = RuntimeTimeout | TurnFailed
-
 export const runtimeTimeout = () => new RuntimeTimeout({ message: "The chat runtime took too long." })
 
 export const turnFailed = () =>
@@ -74,7 +71,7 @@ const withRetries = <R>(
     )
   })
 
-const toStepFailure = (error: ModelError, onProblem: (problem: ProviderProblem) => void) =>
+const toTurnFailure = (error: ModelError, onProblem: (problem: ProviderProblem) => void) =>
   Effect.zipRight(
     Effect.logWarning("The model failed").pipe(
       Effect.annotateLogs({ reason: error.reason, cause: error.message })
@@ -131,7 +128,7 @@ export const run = CheapSpans.fn("ModelStep.run")(function* (
   }
   const attempt = Stream.runForEachChunk(runtime.reply(request), onParts)
   yield* Effect.catchAll(repeatable ? withRetries(attempt) : attempt, (error) =>
-    toStepFailure(error, onProblem)
+    toTurnFailure(error, onProblem)
   )
   const ended = finishes.at(-1)
   if (ended === undefined) return yield* turnFailed()

@@ -7,10 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { TurnPart } from "../../domain/chat/ChatTurn.ts"
-import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
-
-type Failure = TurnFailed | RuntimeTimeout
+import type { TurnFailure, TurnPart } from "../../domain/chat/ChatTurn.ts"
 
 /** Maximum characters of text, and maximum other parts, that are kept of one turn. */
 const maxCharacters = 1_048_576
@@ -28,7 +25,7 @@ interface Position {
 export class PartBuffer {
   private parts: Array<TurnPart> = []
   private text = 0
-  private end: Exit.Exit<void, Failure> | null = null
+  private end: Exit.Exit<void, TurnFailure> | null = null
   private readonly waiting = new Set<() => void>()
   private isDropped = false
   /** Number of changes so far. */
@@ -54,7 +51,7 @@ export class PartBuffer {
   }
 
   /** Ends the buffer: no more parts come. */
-  close(exit: Exit.Exit<void, Failure>): void {
+  close(exit: Exit.Exit<void, TurnFailure>): void {
     this.end = exit
     this.wake()
   }
@@ -89,7 +86,7 @@ export class PartBuffer {
 
   private next(
     position: Position
-  ): Effect.Effect<readonly [Chunk.Chunk<TurnPart>, Option.Option<Position>], Failure> {
+  ): Effect.Effect<readonly [Chunk.Chunk<TurnPart>, Option.Option<Position>], TurnFailure> {
     return Effect.suspend(() => {
       const [fresh, reached] = this.partsAfter(position)
       if (fresh.length > 0) return Effect.succeed([Chunk.fromIterable(fresh), Option.some(reached)] as const)
@@ -102,14 +99,14 @@ export class PartBuffer {
   }
 
   /** All parts from the first one until the end of the turn, or until the buffer is no longer {@link isComplete}. */
-  get stream(): Stream.Stream<TurnPart, Failure> {
+  get stream(): Stream.Stream<TurnPart, TurnFailure> {
     return Stream.paginateChunkEffect({ parts: 0, characters: 0 }, (position: Position) =>
       this.next(position)
     )
   }
 }
 
-type Parts = Stream.Stream<TurnPart, Failure>
+type Parts = Stream.Stream<TurnPart, TurnFailure>
 
 /**
  * What the reader already has: characters of text, and parts by kind. A turn may have several steps, and its stored

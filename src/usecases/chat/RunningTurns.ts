@@ -12,6 +12,8 @@ import * as Schedule from "effect/Schedule"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { RunEvent } from "../../domain/chat/AgentRun.ts"
+import type { TurnFailure } from "../../domain/chat/ChatTurn.ts"
+import type { ConversationNotActive } from "../../domain/Errors.ts"
 import type { ConversationId, RunId } from "../../domain/Ids.ts"
 import { AgentRunStore, type RunEvents } from "../../store/chat/AgentRuns.ts"
 import { ProcessLease, warnOnFailure } from "./ProcessLease.ts"
@@ -33,6 +35,8 @@ export interface LiveRun {
   readonly buffer: PartBuffer
   /** Stops the model call. Has no effect before it begins or after it has ended. */
   readonly stop: Effect.Effect<unknown>
+  /** Returns once the turn is the next of its conversation. Fails if it ends before that. */
+  readonly ready: Effect.Effect<void, TurnFailure | ConversationNotActive>
   /** Returns once the turn is settled. */
   readonly ended: Effect.Effect<void>
 }

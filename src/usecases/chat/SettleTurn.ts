@@ -2,7 +2,7 @@
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import type { ChatTurnResult } from "../../domain/chat/ChatTurn.ts"
+import type { ChatTurnResult, TurnFailure } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationNotActive } from "../../domain/Errors.ts"
 import { newId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
@@ -13,7 +13,7 @@ import type * as Answer from "./Answer.ts"
 import { retryUntilWritten } from "./RetryUntilWritten.ts"
 import * as MaskedTurn from "./masking/MaskedTurn.ts"
 import * as ModelStep from "./ModelStep.ts"
-import { emit, type Failure, record, type Turn } from "./Turn.ts"
+import { emit, record, type Turn } from "./Turn.ts"
 import * as TurnMetrics from "./TurnMetrics.ts"
 
 interface Outcome extends Pick<Settlement, "reply" | "inputTokens" | "outputTokens" | "events" | "passages"> {
@@ -87,6 +87,11 @@ export const makeSettleTurn = Effect.gen(function* () {
   /** Stores the reply first and reports it afterwards. */
   const conclude = CheapSpans.fn("SettleTurn.conclude")(function* (turn: Turn, answer: Answer.Answer) {
     const { citations, inputTokens, outputTokens, reply } = answer
+    // A channel sends no blank message, so the contact would wait for an answer.
+    if (turn.post !== null && reply.trim() === "") {
+      turn.providerProblem = "answer_broken"
+      return yield* ModelStep.turnFailed()
+    }
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
     const id = yield* newId.message
     const settled = yield* settleOrFail(turn, {
@@ -142,16 +147,19 @@ export const makeSettleTurn = Effect.gen(function* () {
   }
 
   /** Ends the run of a turn that ended early, for any reason. */
-  const abandon = (turn: Turn, why: Failure | ConversationNotActive) =>
+  const abandon = (turn: Turn, why: TurnFailure | ConversationNotActive) =>
     Effect.gen(function* () {
       if (turn.settled) return
-      turn.takenOver = yield* Effect.catchAllCause(isTakenOver(turn), () => Effect.succeed(false))
+      const isRefused = why._tag === "CONVERSATION_NOT_ACTIVE"
+      turn.takenOver =
+        isRefused || (yield* Effect.catchAllCause(isTakenOver(turn), () => Effect.succeed(false)))
       turn.summary.stopped =
         why._tag === "TURN_FAILED" && !turn.takenOver && (yield* Deferred.isDone(turn.cancellation))
       const code = turn.takenOver ? "TAKEN_OVER" : why._tag
       const provider = turn.takenOver ? null : turn.providerProblem
       const failure = {
         code,
+        ...(isRefused ? { refused: true } : {}),
         ...(provider === null ? {} : { provider }),
         ...MaskedTurn.tracePayload(turn)
       }

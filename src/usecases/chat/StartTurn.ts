@@ -192,7 +192,11 @@ export const makeStartTurn = Effect.gen(function* () {
     (scope, opening) =>
       Effect.gen(function* () {
         const earlier = yield* claims.claim(scope, claim, opening.runId)
-        if (Option.isNone(earlier)) return yield* admitWithoutRetry(scope, opening)
+        if (Option.isNone(earlier)) {
+          const admitted = yield* admitWithoutRetry(scope, opening)
+          // The conversation was taken over since the statement began. A turn without a run cannot be followed.
+          return admitted.admission.ticket === null ? yield* Identity.notActive() : admitted
+        }
         const { requestHash, runId } = earlier.value
         if (requestHash === claim.requestHash) return yield* new TurnAlreadyStarted({ runId })
         return yield* new Conflict({
@@ -211,6 +215,7 @@ export const makeStartTurn = Effect.gen(function* () {
   ) {
     const { conversationId: id, now } = stored
     const since = {
+      characters: maxAnsweredCharacters,
       fresh: DateTime.subtractDuration(now, stored.queueTimeout),
       replies: DateTime.subtractDuration(now, loopWindow)
     }
@@ -222,7 +227,7 @@ export const makeStartTurn = Effect.gen(function* () {
       if (held.busy) return "Busy" as const
       if (held.replies >= maxRepliesPerWindow) return "Looping" as const
       const message = held.messages
-        .map(({ content }) => content)
+        .flatMap(({ content }) => (content === "" ? [] : [content]))
         .join("\n")
         .slice(-maxAnsweredCharacters)
         .toWellFormed()

@@ -6,9 +6,8 @@ import type * as Exit from "effect/Exit"
 import type { CallingTurn } from "../../capabilities/ToolSources.ts"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
 import type { ProviderProblem, RunPassage } from "../../domain/chat/AgentRun.ts"
-import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
+import type { ChatTurnRequest, ChatTurnResult, TurnFailure, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { Bill } from "../../domain/billing/Cost.ts"
-import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
 import type { ConversationId, EndUserId, MessageId } from "../../domain/Ids.ts"
 import type { StartedTurn, TurnStart } from "../../store/chat/Turns.ts"
 import type { TurnSummary } from "../../store/chat/TurnSettlement.ts"
@@ -27,9 +26,6 @@ export interface Reply {
   readonly handedOff: boolean
 }
 
-/** How a turn may fail after it has begun. */
-export type Failure = TurnFailed | RuntimeTimeout
-
 export interface Turn {
   readonly scope: ReadScope
   readonly request: ChatTurnRequest
@@ -47,7 +43,7 @@ export interface Turn {
   /** Completed once the turn is settled. */
   readonly ended: Deferred.Deferred<void>
   /** The outcome once the turn has ended; `result` is set when it succeeded. */
-  exit: Exit.Exit<void, Failure> | null
+  exit: Exit.Exit<void, TurnFailure> | null
   result: ChatTurnResult | null
   /** True once the model has been called: the turn then counts against the quota. */
   counted: boolean

@@ -7,10 +7,7 @@ import type * as Exit from "effect/Exit"
 import * as Mailbox from "effect/Mailbox"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import type { TurnPart } from "../../domain/chat/ChatTurn.ts"
-import type { RuntimeTimeout, TurnFailed } from "../../domain/Errors.ts"
-
-type Failure = TurnFailed | RuntimeTimeout
+import type { TurnFailure, TurnPart } from "../../domain/chat/ChatTurn.ts"
 
 /** Unread parts above which the next text has to wait. */
 export const maxUnreadParts = 16_384
@@ -21,15 +18,15 @@ export interface TurnParts {
   /** Adds parts, and waits while more than {@link maxUnreadParts} are unread. */
   readonly addAndWait: (parts: ReadonlyArray<TurnPart>) => Effect.Effect<void>
   /** Ends the stream after the unread parts. */
-  readonly end: (exit: Exit.Exit<void, Failure>) => Effect.Effect<void>
+  readonly end: (exit: Exit.Exit<void, TurnFailure>) => Effect.Effect<void>
   /** For a reader that disconnects: drops unread and later parts, and ends every wait. */
   readonly shutdown: Effect.Effect<void>
   /** Can be read once. Parts that came together are one chunk. */
-  readonly stream: Stream.Stream<TurnPart, Failure>
+  readonly stream: Stream.Stream<TurnPart, TurnFailure>
 }
 
 export const make: Effect.Effect<TurnParts> = Effect.gen(function* () {
-  const mailbox = yield* Mailbox.make<TurnPart, Failure>()
+  const mailbox = yield* Mailbox.make<TurnPart, TurnFailure>()
   const writable = yield* Effect.makeLatch(true)
   const isFull = () => Option.exists(mailbox.unsafeSize(), (unread) => unread > maxUnreadParts)
   return {

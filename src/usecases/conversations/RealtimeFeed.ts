@@ -28,6 +28,9 @@ const typingInterval = Duration.seconds(2)
 /** Maximum conversations whose last typing signal is remembered. */
 const maxRememberedTyping = 10_000
 
+/** A position before all messages. Imported ones have positions of 0 and below. */
+const beforeAll = Number.MIN_SAFE_INTEGER
+
 /** The conversation does not exist any more, or its reader has lost access. */
 export class ConversationGone extends Schema.TaggedError<ConversationGone>()("ConversationGone", {}) {}
 
@@ -117,7 +120,7 @@ export class RealtimeFeed extends Effect.Service<RealtimeFeed>()("usecases/conve
         const progress: ReaderProgress =
           lastMessageId === null
             ? { position, state, run: null }
-            : { position: seen ?? 0, state: null, run: null }
+            : { position: seen ?? beforeAll, state: null, run: null }
         return progress
       })
 

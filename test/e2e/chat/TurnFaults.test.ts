@@ -117,15 +117,15 @@ describe.skipIf(skipped)("A process killed (-9) at ten points of a turn", () => 
     }
   }, 60_000)
 
-  it("answers 409 to a turn that waits while a human takes over, and leaves its Idempotency-Key unused", async () => {
+  it("answers 409 to a turn that waits while a human takes over, also to its repeats, and leaves its Idempotency-Key unused", async () => {
     const team = await makeTeam(spoke)
     const { secret: key } = await team.key({ permissions: ["chat"] })
     const { body } = await spoke.request("POST", "/v1/chat", { key, body: { message: "First" } })
     const { conversationId } = body.data
     const usual = stub.otherwise
     stub.otherwise = { text: "One two three four five six seven eight.", gap: 500 }
-    const ask = (message: string) =>
-      spoke.request("POST", "/v1/chat", {
+    const ask = (message: string, path = "/v1/chat") =>
+      spoke.request("POST", path, {
         key,
         body: { message, conversationId },
         headers: { "idempotency-key": message }
@@ -142,10 +142,13 @@ describe.skipIf(skipped)("A process killed (-9) at ten points of a turn", () => 
     await running(1)
     const second = ask("Waiting")
     await running(2)
+    const repeats = ["/v1/chat", "/v1/chat/stream"].map((path) => ask("Waiting", path))
+    await new Promise((resolve) => setTimeout(resolve, 300))
     expect((await team.owner("POST", `/api/conversations/${conversationId}/takeover`)).status).toBe(200)
     const codeOf = ({ body, status }: Awaited<typeof first>) => [status, body.error?.code]
     expect(codeOf(await first)).toEqual([500, "TURN_FAILED"])
-    expect(codeOf(await second)).toEqual([409, "CONVERSATION_NOT_ACTIVE"])
+    for (const answer of await Promise.all([second, ...repeats]))
+      expect(codeOf(answer)).toEqual([409, "CONVERSATION_NOT_ACTIVE"])
     stub.otherwise = usual
     expect((await team.owner("POST", `/api/conversations/${conversationId}/release`)).status).toBe(200)
     expect((await ask("Waiting")).status).toBe(200)

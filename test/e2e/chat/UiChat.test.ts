@@ -312,19 +312,20 @@ describe("A chat of the AI SDK", () => {
         expect([body, refused.body.error.details.issues]).toEqual([body, [{ path, message }]])
       }
     }
-    expect((await resume("x".repeat(201))).status).toBe(400)
+    for (const letter of ["x", "😀"]) expect((await resume(letter.repeat(201))).status).toBe(400)
     expect([await conversations(), stub.requests.length]).toEqual([before, requests])
   })
 
   it("may have a long id of any characters", async () => {
-    const id = `${"漢/?#%".repeat(39)} İend`
-    const chat = chatOf(id)
-    await chat.sendMessage({ text: "Hi" })
-    await chat.resumeStream()
-    expect([chat.status, chat.error]).toEqual(["ready", undefined])
-    const first = resultOf(chat).conversationId
-    await chat.sendMessage({ text: "Hi" })
-    expect(resultOf(chat).conversationId).toBe(first)
+    for (const id of [`${"漢/?#%".repeat(39)} İend`, "😀".repeat(200)]) {
+      const chat = chatOf(id)
+      await chat.sendMessage({ text: "Hi" })
+      await chat.resumeStream()
+      expect([chat.status, chat.error]).toEqual(["ready", undefined])
+      const first = resultOf(chat).conversationId
+      await chat.sendMessage({ text: "Hi" })
+      expect(resultOf(chat).conversationId).toBe(first)
+    }
   })
 })
 

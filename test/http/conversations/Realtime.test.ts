@@ -314,6 +314,24 @@ layer(served(), live)("The realtime socket", (it) => {
     })
   )
 
+  it.scoped("begins with the imported messages of a conversation for an id that it does not have", () =>
+    Effect.gen(function* () {
+      const { id } = yield* Realtime.conversation
+      const messageId = yield* Realtime.addMessage(id, "Imported")
+      yield* Realtime.addMessage(id, "Written here")
+      // As the backfill numbers messages that were there before the others.
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update messages set position = position - 1 where conversation_id = ${id}`
+      yield* sql`update conversations set message_count = 1, legacy_count = 1 where id = ${id}`
+      const whole = yield* follower(id, "none")
+      const rest = yield* follower(id, messageId)
+      for (const client of [whole, rest])
+        yield* client.until((frames) => contents(frames).includes("Written here"))
+      expect(contents(rest.frames)).toEqual(["Written here"])
+      expect(contents(whole.frames)).toEqual(["Imported", "Written here"])
+    })
+  )
+
   it.scoped("recovers from a lost signal within a few seconds", () =>
     Effect.gen(function* () {
       const { id } = yield* Realtime.conversation

@@ -151,6 +151,28 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
     })
   )
 
+  it.effect(
+    "answers errors at every spelling of OpenAI's addresses, and below them, in OpenAI's format",
+    () =>
+      Effect.gen(function* () {
+        const answers = yield* Effect.all([
+          send("POST", "/v1/chat/completions"),
+          send("POST", "/v1/chat/completions/"),
+          send("POST", "//v1/chat//completions?a=b"),
+          get("/v1/models/"),
+          get("/v1/models/gpt"),
+          get("/v1/chat/completions"),
+          get("/v1/chat/completions/chatcmpl_1")
+        ])
+        expect(answers.map(({ json, status }) => [status, json.error.type, json.error.param])).toEqual([
+          ...Array.from({ length: 4 }, () => [401, "authentication_error", null]),
+          ...[404, 405, 404].map((status) => [status, "invalid_request_error", null])
+        ])
+        const elsewhere = yield* Effect.all([get("/v1/chat"), get("/v1/modelsx"), get("/v1/chat/completion")])
+        for (const { json } of elsewhere) expect(json.error).not.toHaveProperty("type")
+      })
+  )
+
   it.effect("joins repeated slashes of a path, but not of a query", () =>
     Effect.gen(function* () {
       const answer = yield* get("//test//echo/?text=https://a.test//b/c&other=//")

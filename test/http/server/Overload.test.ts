@@ -244,6 +244,16 @@ describe("a server that is starting or stopping", () => {
       const response = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/v1/sources`))
       expect(response.status).toBe(503)
       expect(response.headers.get("retry-after")).toBe("1")
+      const openAi = yield* Effect.promise(() =>
+        fetch(`http://127.0.0.1:${port}/v1/chat/completions?a=b`, { method: "POST" })
+      )
+      expect([openAi.status, openAi.headers.get("x-should-retry")]).toEqual([503, "true"])
+      const message = "The server is starting or stopping. Try again."
+      expect(yield* Effect.promise(() => openAi.json())).toMatchObject({
+        error: { code: "SERVICE_UNAVAILABLE", message, param: null, type: "server_error" }
+      })
+      const scim = yield* Effect.promise(() => fetch(`http://127.0.0.1:${port}/scim/v2/Users`))
+      expect(scim.headers.get("content-type")).toContain("application/scim+json")
       yield* Scope.close(scope, Exit.void)
     })
   )

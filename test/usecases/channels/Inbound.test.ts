@@ -152,6 +152,31 @@ eachEngineLive("A message of a channel", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("shares one reply with all messages of a burst, and none of them is answered again", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const texts = Array.from({ length: 60 }, (_, place) => `Part ${place + 1}`)
+      yield* receive(...(yield* Effect.forEach(texts, (text) => message({ text }))))
+      const { requests } = yield* Script
+      expect((yield* Ref.get(requests)).map(({ question }) => question)).toEqual([texts.join("\n")])
+      expect(yield* rows("select id from messages where role = 'user' and answered_by is null")).toEqual([])
+      yield* receive(yield* message({ text: "Thanks!" }))
+      expect((yield* Ref.get(requests)).at(-1)?.question).toBe("Thanks!")
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is answered by its last 32,000 characters together with the messages before it", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const texts = ["a", "b", "c"].map((letter) => letter.repeat(15_000))
+      yield* receive(...(yield* Effect.forEach(texts, (text) => message({ text }))))
+      const { requests } = yield* Script
+      const questions = (yield* Ref.get(requests)).map(({ question }) => question)
+      expect(questions).toEqual([texts.join("\n").slice(-32_000)])
+      expect(yield* rows("select id from messages where role = 'user' and answered_by is null")).toEqual([])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("of a thread that another app owns is stored and not answered", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())
@@ -308,6 +333,26 @@ eachEngineLive("A message of a channel", (it) => {
       ])
       expect(yield* outbox).toHaveLength(1)
     }).pipe(onFreshData)
+  )
+
+  it.scoped(
+    "to which the model replies without text is handed to a human, and the customer is notified",
+    () =>
+      Effect.gen(function* () {
+        yield* channelOf(yield* Fixtures.agent())
+        const { reply } = yield* Script
+        yield* Ref.set(reply, says(" ", "\n"))
+        const inbound = yield* Inbound
+        const [id] = yield* accept(yield* message({ text: "Wo ist mein Paket, bitte?" }))
+        if (id === undefined) return expect.unreachable()
+        const failure = yield* Effect.flip(inbound.process(job(id, { lastAttempt: true })))
+        expect(failure).toMatchObject({ fatal: true, message: "TURN_FAILED" })
+        expect(yield* states).toEqual(["HUMAN_REQUESTED"])
+        expect(yield* outbox).toEqual([expect.stringMatching(/^system 1: Ein Mensch/)])
+        expect(yield* rows("select payload from agent_run_events where type = 'run.failed'")).toEqual([
+          { payload: { code: "TURN_FAILED", provider: "answer_broken" } }
+        ])
+      }).pipe(onFreshData)
   )
 
   it.scoped(

@@ -17,6 +17,7 @@ import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { AgentId, RunId, TenantId } from "../../../src/domain/Ids.ts"
 import { AgentRuns } from "../../../src/usecases/chat/AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../../../src/usecases/chat/ChatTurn.ts"
+import { maxUnreadParts } from "../../../src/usecases/chat/TurnParts.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { chunk, request, says, Script, turnLayer } from "./TurnHarness.ts"
@@ -214,6 +215,36 @@ eachEngineLive("A run's trace", (it) => {
   )
 })
 
+eachEngineLive("A turn that waits until somebody else answers its conversation", (it) => {
+  it.scoped("fails as taken over, like the turn before it, and says that it was refused", () =>
+    Effect.gen(function* () {
+      const { chat, key, runs, script } = yield* start
+      const { conversationId } = yield* chat.complete(key, request())
+      const { gate, reply } = yield* held("Half ")
+      yield* Ref.set(script.reply, reply)
+      const first = yield* chat.start(key, request({ conversationId }))
+      const waiting = yield* Effect.fork(Effect.flip(chat.start(key, request({ conversationId }))))
+      const sql = yield* SqlClient.SqlClient
+      const [second] = yield* sql<{ readonly id: RunId }>`select id from agent_runs where ticket = 3`.pipe(
+        Effect.delay("10 millis"),
+        Effect.repeat({ until: (rows) => rows.length === 1 })
+      )
+      // As when the first turn itself requests a human: no turn is stopped.
+      yield* sql`update conversations set state = 'HUMAN_REQUESTED', epoch = epoch + 1`
+      yield* Deferred.succeed(gate, undefined)
+      expect((yield* Effect.flip(collected(first)))._tag).toBe("TURN_FAILED")
+      expect((yield* Fiber.join(waiting))._tag).toBe("CONVERSATION_NOT_ACTIVE")
+      const failureOf = (id: RunId) =>
+        Effect.map(runs.read(key, id, page, "req_1"), ({ events }) => events.at(-1)?.payload)
+      expect(yield* failureOf(idOf(first))).toEqual({ code: "TAKEN_OVER" })
+      expect(yield* failureOf(second?.id ?? RunId.make("none"))).toEqual({
+        code: "TAKEN_OVER",
+        refused: true
+      })
+    }).pipe(onFreshData)
+  )
+})
+
 eachEngineLive("A turn that is stopped", (it) => {
   it.scoped("aborts the model's request and stores the text so far as the reply", () =>
     Effect.gen(function* () {
@@ -239,6 +270,28 @@ eachEngineLive("A turn that is stopped", (it) => {
       expect(stored.map(({ content }) => content)).toEqual(["Hello?", "Half of"])
       const again = yield* runs.stop(key, idOf(turn))
       expect(again.status).toBe("complete")
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("ends although its client is connected and does not read", () =>
+    Effect.gen(function* () {
+      const { chat, key, runs, script } = yield* start
+      const delta: ModelPart = { _tag: "TextDelta", delta: "word [" }
+      yield* Ref.set(script.reply, () => Stream.repeatEffect(Effect.succeed(delta)))
+      const turn = yield* chat.start(key, request())
+      const late = yield* runs.follow(key, idOf(turn))
+      let text = 0
+      yield* late.parts.pipe(
+        Stream.takeUntil((part) => {
+          if (part._tag === "TextDelta") text += part.delta.length
+          return text > (maxUnreadParts - 64) * delta.delta.length
+        }),
+        Stream.runDrain
+      )
+      // The text waits for the reader now.
+      yield* Effect.sleep("200 millis")
+      expect((yield* runs.stop(key, idOf(turn))).status).toBe("complete")
+      expect((yield* collected(turn)).at(-1)).toMatchObject({ _tag: "Done" })
     }).pipe(onFreshData)
   )
 

@@ -1,7 +1,9 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
@@ -65,6 +67,30 @@ eachEngineLive("A turn with an Idempotency-Key", (it) => {
         expect(another.reply).toBe("Something else")
       })
     )
+  )
+
+  it.effect(
+    "shows its end user to repeats only if it showed it, also as the first of an imported conversation",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const { chat, key, scope } = yield* start
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`insert into end_users (id, tenant_id) values ('usr_1', ${scope.tenantId})`
+          yield* sql`
+          insert into conversations (id, tenant_id, agent_id, end_user_id, channel, import_key)
+          values ('cnv_imported', ${scope.tenantId}, ${scope.agentId}, 'usr_1', 'api', 'id:1')`
+          for (const asked of [request(), request({ conversationId: "cnv_imported" })]) {
+            const idempotencyKey = asked.conversationId ?? "new"
+            const first = yield* chat.complete(key, asked, idempotencyKey)
+            expect("endUserId" in first).toBe(asked.conversationId === undefined)
+            expect(withoutToken(yield* chat.complete(key, asked, idempotencyKey))).toEqual(
+              withoutToken(first)
+            )
+            expect((yield* chat.start(key, asked, idempotencyKey)).endUserId).toBe(first.endUserId ?? null)
+          }
+        })
+      )
   )
 
   it.effect("is followed by repeats while it runs, complete and streamed", () =>
@@ -184,6 +210,84 @@ eachEngineLive("A turn with an Idempotency-Key", (it) => {
           "TURN_FAILED",
           "The process that ran the turn stopped before the turn ended. Send it again with a new Idempotency-Key."
         ])
+      })
+    )
+  )
+
+  it.scoped("that is refused while it waits is refused for concurrent repeats, in every process", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const { chat, key, script } = yield* start
+        const there = yield* Layer.build(Layer.fresh(processLayer))
+        const elsewhere = Context.get(there, ChatRequests)
+        const sql = yield* SqlClient.SqlClient
+        const { conversationId } = yield* chat.complete(key, request())
+        const begun = yield* Deferred.make<void>()
+        yield* Ref.set(script.reply, () =>
+          Stream.unwrap(Effect.as(Deferred.succeed(begun, undefined), Stream.never))
+        )
+        const answering = yield* Effect.fork(
+          Effect.flip(chat.complete(key, request({ conversationId }), "answering"))
+        )
+        const running = (count: number) =>
+          sql`select id from agent_runs where status = 'running'`.pipe(
+            Effect.repeat({ until: (rows) => rows.length === count })
+          )
+        yield* Deferred.await(begun)
+        const ask = request({ conversationId })
+        const first = yield* Effect.fork(Effect.flip(chat.complete(key, ask, "waiting")))
+        yield* running(2)
+        const repeats = yield* Effect.fork(
+          Effect.all(
+            [chat, elsewhere].flatMap((process) => [
+              Effect.either(Effect.asVoid(process.complete(key, ask, "waiting"))),
+              Effect.either(Effect.asVoid(process.start(key, ask, "waiting"))),
+              Effect.either(Effect.asVoid(process.complete(key, ask, "answering")))
+            ]),
+            { concurrency: "unbounded" }
+          )
+        )
+        // The repeats follow the turn.
+        yield* Effect.sleep("400 millis")
+        yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
+        yield* sql`update agent_runs set stop_requested = true where status = 'running'`
+        expect((yield* Fiber.join(answering))._tag).toBe("TURN_FAILED")
+        expect((yield* Fiber.join(first))._tag).toBe("CONVERSATION_NOT_ACTIVE")
+        const codes = (yield* Fiber.join(repeats)).map(Either.flip).map(Either.map(({ _tag }) => _tag))
+        const refused = Either.right("CONVERSATION_NOT_ACTIVE")
+        const failed = Either.right("TURN_FAILED")
+        expect(codes).toEqual([refused, refused, failed, refused, refused, failed])
+        yield* sql`update conversations set state = 'AI_ACTIVE'`
+        yield* Ref.set(script.reply, says("Later"))
+        expect((yield* chat.complete(key, ask, "waiting")).reply).toBe("Later")
+      })
+    )
+  )
+
+  it.scoped("that begins during a takeover is refused, with its repeats, and leaves the key unused", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const { chat, key } = yield* start
+        const sql = yield* SqlClient.SqlClient
+        const { conversationId } = yield* chat.complete(key, request())
+        const changed = yield* Deferred.make<void>()
+        const gate = yield* Deferred.make<void>()
+        const takeover = yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`.pipe(
+          Effect.zipRight(Deferred.succeed(changed, undefined)),
+          Effect.zipRight(Deferred.await(gate)),
+          sql.withTransaction,
+          Effect.fork
+        )
+        yield* Deferred.await(changed)
+        const ask = Effect.flip(chat.complete(key, request({ conversationId }), "k"))
+        const asked = yield* Effect.fork(Effect.all([ask, ask, ask, ask], { concurrency: "unbounded" }))
+        yield* Effect.sleep("300 millis")
+        yield* Deferred.succeed(gate, undefined)
+        yield* Fiber.join(takeover)
+        const codes = (yield* Fiber.join(asked)).map(({ _tag }) => _tag)
+        expect(new Set(codes)).toEqual(new Set(["CONVERSATION_NOT_ACTIVE"]))
+        yield* sql`update conversations set state = 'AI_ACTIVE'`
+        expect((yield* chat.complete(key, request({ conversationId }), "k")).reply).toBe("Hello")
       })
     )
   )

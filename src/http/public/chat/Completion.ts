@@ -13,12 +13,17 @@ import type {
   CompletionUsage,
   FinishReason
 } from "../../../domain/chat/ChatCompletion.ts"
-import { type ChatTurnResult, StreamTurnRequest, type TurnPart } from "../../../domain/chat/ChatTurn.ts"
+import {
+  type ChatTurnResult,
+  StreamTurnRequest,
+  type TurnFailure,
+  type TurnPart
+} from "../../../domain/chat/ChatTurn.ts"
 import { NotFound, TurnFailed } from "../../../domain/Errors.ts"
 import type { RunId } from "../../../domain/Ids.ts"
 import { sanitize } from "../../../domain/Text.ts"
 import type { HistoryMessage } from "../../../usecases/chat/TurnOptions.ts"
-import { keepAliveComment, type Failure, type FrameWriter } from "../../EventStream.ts"
+import { keepAliveComment, type FrameWriter } from "../../EventStream.ts"
 import * as Issues from "../../server/Issues.ts"
 import * as OpenAiError from "../../OpenAiError.ts"
 
@@ -116,7 +121,7 @@ class OutcomeCollector {
 
 interface StartedTurn {
   readonly runId: RunId | null
-  readonly parts: Stream.Stream<TurnPart, Failure>
+  readonly parts: Stream.Stream<TurnPart, TurnFailure>
 }
 
 const extensionFields = (
@@ -207,7 +212,7 @@ export class ChunkWriter implements FrameWriter {
     return result === null || this.hasEnded ? frames : frames + this.finished(result)
   }
 
-  failed(code: Failure["_tag"]): string {
+  failed(code: TurnFailure["_tag"]): string {
     if (this.hasEnded) return ""
     this.hasEnded = true
     return data({ error: OpenAiError.streamError(code) })

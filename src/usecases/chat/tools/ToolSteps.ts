@@ -16,6 +16,7 @@ import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
 import { nameOf, unpricedBill } from "../../billing/BilledModel.ts"
 import * as MaskedTurn from "../masking/MaskedTurn.ts"
 import { toolFailure } from "../../../domain/agents/ToolFailure.ts"
+import type { TurnFailure } from "../../../domain/chat/ChatTurn.ts"
 import { toText } from "../../../domain/Json.ts"
 import * as ModelStep from "../ModelStep.ts"
 import type { TurnTools } from "./Tools.ts"
@@ -135,7 +136,7 @@ const withBill = (
   runtime: ModelRuntimeService,
   turn: Turn,
   { model }: ModelRequest,
-  calling: Effect.Effect<ModelStep.StepResult, ModelStep.StepFailure>
+  calling: Effect.Effect<ModelStep.StepResult, TurnFailure>
 ) => {
   if (runtime.readsPassages) return calling
   const { bills } = turn
