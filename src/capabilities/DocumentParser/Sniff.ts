@@ -130,10 +130,13 @@ const parseJson = Option.liftThrowable((text: string): unknown => {
   return exact === text ? value : JSON.parse(exact)
 })
 
+const isDeclaredMarkdown = (extension: string, declared: string): boolean =>
+  ["md", "mdx", "markdown"].includes(extension) || declared === "text/markdown"
+
 const isHtml = (text: string, extension: string, declared: string): boolean => {
   const root = withoutProlog(text)
   if (pageStart.test(root)) return true
-  if (extension === "md" || extension === "markdown" || declared === "text/markdown") return false
+  if (isDeclaredMarkdown(extension, declared)) return false
   const isDeclared =
     ["html", "htm", "xhtml"].includes(extension) || /^(?:text\/html|application\/xhtml)/.test(declared)
   return (isDeclared || root.startsWith("<")) && blockTag.test(root)
@@ -152,8 +155,7 @@ const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
   const isTable =
     extension === "csv" || extension === "tsv" || /^text\/(?:csv|tab-separated-values)$/.test(declared)
   if (isTable) return { kind: "csv", mediaType: "text/csv", text }
-  const isDeclared = extension === "md" || extension === "markdown" || declared === "text/markdown"
-  return isDeclared || isMarkdown(text)
+  return isDeclaredMarkdown(extension, declared) || isMarkdown(text)
     ? { kind: "markdown", mediaType: "text/markdown", text }
     : { kind: "text", mediaType: "text/plain", text }
 }

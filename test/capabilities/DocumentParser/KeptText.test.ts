@@ -80,6 +80,16 @@ describe("Markdown", () => {
     )
   }
 
+  it.effect("MDX is read as Markdown, however short it is", () =>
+    Effect.gen(function* () {
+      for (const text of ["Contact us.", "<p>Contact us.</p>"]) {
+        const parsed = yield* parse(`---\ntitle: Hours\n---\n${text}`, { fileName: "a.mdx" })
+        expect(parsed).toMatchObject({ title: "Hours", content: text, format: "markdown" })
+        expect((yield* parse(text, { fileName: "a.mdx" })).content).toBe(text)
+      }
+    })
+  )
+
   it.effect("Empty front matter is dropped", () =>
     Effect.gen(function* () {
       expect((yield* parse("---\n---\nContact us.", { fileName: "a.md" })).content).toBe("Contact us.")

@@ -22,7 +22,7 @@ const install = passage(
   "Guide > Install",
   "You need Node 20 or later. Clone the repository first.\n\n" +
     "Then install the packages and start the service:\n\n```bash\nnpm ci\nnpm start\n```\n\nIt listens on port 3000." +
-    " Another one may be chosen.".repeat(20),
+    " Another one may be chosen.".repeat(40),
   0.7
 )
 const returns = passage(
@@ -286,7 +286,7 @@ describe("Extractive", () => {
       { ...within(1, true), text: "Add a source with a request:" },
       {
         ...within(2, false),
-        text: `\`\`\`sh\ncurl /v1/sources\n\`\`\`\n\nIt answers 201.${" It is read at once.".repeat(30)}`
+        text: `\`\`\`sh\ncurl /v1/sources\n\`\`\`\n\nIt answers 201.${" It is read at once.".repeat(60)}`
       }
     ]
     expect(answer("How do I add a source?", passages)).toBe(
@@ -337,7 +337,7 @@ describe("Extractive", () => {
       "",
       ": The package needs Node.",
       "",
-      `    Install it before.${" It takes a minute.".repeat(30)}`
+      `    Install it before.${" It takes a minute.".repeat(60)}`
     ].join("\n")
     const told = (question: string) => answer(question, [passage(1, "package.md", text)])
     expect(told("How do I install the package?")).toBe(
@@ -357,6 +357,31 @@ describe("Extractive", () => {
     const text = "The trash is emptied at night.\n\nDefaults to 30 days."
     expect(answer("When is the trash emptied?", [passage(1, "Trash", text)])).toBe(
       "**Trash**\n\nThe trash is emptied at night.\n\nDefaults to 30 days. [1]"
+    )
+    const between = "An administrator may empty it at any time.".repeat(20)
+    expect(
+      answer("When is the trash emptied?", [passage(1, "Trash", text.replace("\n\n", `\n\n${between}\n\n`))])
+    ).toContain("30 days")
+  })
+
+  it("keeps hard line breaks, and leaves out the tags of site generators that stand alone", () => {
+    const text = [
+      '{{< figure src="trash.png" caption="The trash" >}}',
+      "",
+      "{% alert %}",
+      "**Emptied:** at night\\",
+      "**Days:** 30",
+      "{% endalert %}",
+      "",
+      '{{% hint style="info" %}}',
+      "",
+      "- {% channel trash %}",
+      "- `{% raw %}`",
+      "",
+      "{{ days }} in days."
+    ].join("\n")
+    expect(answer("When is the trash emptied?", [passage(1, "Trash", text)])).toBe(
+      "**Trash**\n\n**Emptied:** at night\n**Days:** 30\n\n- {% channel trash %}\n- `{% raw %}`\n\n{{ days }} in days. [1]"
     )
   })
 

@@ -19,6 +19,10 @@ const isHeading = (line: string): boolean => /^ {0,3}#{1,6}\s/.test(line)
 const isImport = (line: string): boolean =>
   /^import\s[^'"]{1,300}\sfrom\s+['"][^'"]{1,300}['"];?\s*$/.test(line)
 
+/** A tag of Hugo, Jekyll or Nunjucks that stands alone: `{{< figure … >}}`, `{{% hint %}}`, `{% alert %}`. */
+const isGeneratorTag = (line: string): boolean =>
+  /^\s*(?:\{\{<[^<>]{0,1000}>\}\}|\{\{%[^%]{0,1000}%\}\}|\{%[^%]{0,1000}%\})\s*$/.test(line)
+
 /** The address of links elsewhere in the document: `[name]: https://example.com/`. */
 const isLinkDefinition = (line: string): boolean =>
   /^ {0,3}\[[^\][^]{1,200}\]:\s{0,3}<?(?:[a-z][a-z0-9+.-]{1,20}:|www\.|[#/]|\.{1,2}\/)\S/i.test(line)
@@ -52,22 +56,25 @@ const isRecord = (lines: ReadonlyArray<string>): boolean =>
   lines.length > 1 && lines.every((line) => fieldLine.test(line))
 
 /**
- * Joins hard-wrapped lines; list items and the fields of a record keep their lines. The first line of a note becomes
- * its label.
+ * Joins wrapped lines; list items, the fields of a record and what follows a hard line break keep their lines. The first
+ * line of a note becomes its label.
  */
 const unwrapLines = (paragraph: string): string => {
   // The address of a link may stand on the next line.
   const writtenLines = paragraph.replace(/\]:[ \t]{0,3}\n\s{0,8}(?=https?:)/g, "]: ").split("\n")
   if (isRecord(writtenLines)) return writtenLines.map((line) => `- ${line}`).join("\n")
   const lines: Array<string> = []
+  let isBroken = false
   for (const line of writtenLines) {
-    if (isHeading(line) || isImport(line) || isLinkDefinition(line)) continue
-    const words = withoutMarks(line)
+    if (isHeading(line) || isImport(line) || isLinkDefinition(line) || isGeneratorTag(line)) continue
+    const unmarked = withoutMarks(line)
+    const words = unmarked.replace(/\\\s{0,3}$/, "")
     const label = labelOf(words)
     if (label === "") continue
-    if (lines.length === 0 || label !== undefined || itemStart.test(words))
+    if (lines.length === 0 || label !== undefined || isBroken || itemStart.test(words))
       lines.push(label ?? words.trimEnd())
     else lines.push(joinedLines(lines.pop() ?? "", words.trim()))
+    isBroken = words !== unmarked
   }
   return lines.join("\n")
 }

@@ -51,7 +51,7 @@ const wordlessFactor = 0.5
  */
 const maxLeadLength = 900
 /** Maximum length of an extract that goes on after the best block, in UTF-16 units. Short sections are quoted whole. */
-const maxExtendedLength = 500
+const maxExtendedLength = 1_000
 
 const notice =
   "_No language model is configured, so replies are extracts from the sources. Set OPENAI_API_KEY for written answers._"
