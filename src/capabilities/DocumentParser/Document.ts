@@ -2,13 +2,13 @@
 import * as Effect from "effect/Effect"
 import { urlOf } from "../../domain/Address.ts"
 import { sanitize } from "../../domain/Text.ts"
+import { parseMarkdown } from "../../search/MarkdownDocument.ts"
 import { type ParsedDocument, ParseError, type ParseLimits, type ParseRequest } from "../DocumentParser.ts"
 import { parseDocx } from "./Docx.ts"
 import { parseEpub } from "./Epub.ts"
 import { parseHtml } from "./Html.ts"
-import { parseMarkdown } from "./Markdown.ts"
 import { parsePdf } from "./Pdf.ts"
-import { oneLine, parseCsv, parseJson, parseText } from "./PlainText.ts"
+import { normalizeSpace, oneLine, parseCsv, parseJson, parseText } from "./PlainText.ts"
 import { parsePptx } from "./Pptx.ts"
 import { maxMarkupRatio, sniff, type Sniffed, tooLong } from "./Sniff.ts"
 import { parseXlsx } from "./Xlsx.ts"
@@ -34,7 +34,10 @@ const read = (
     case "html":
       return parseHtml(sniffed.text, url)
     case "markdown":
-      return Effect.sync(() => parseMarkdown(sniffed.text))
+      return Effect.sync(() => {
+        const { text, title } = parseMarkdown(sniffed.text)
+        return { title, format: "markdown" as const, content: normalizeSpace(text) }
+      })
     case "csv":
       return Effect.sync(() => parseCsv(sniffed.text))
     case "json":

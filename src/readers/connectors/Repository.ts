@@ -11,6 +11,7 @@ import { urlOf } from "../../domain/Address.ts"
 import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
+import { parseMarkdown } from "../../search/MarkdownDocument.ts"
 import { compilePattern, matchesPattern } from "../Glob.ts"
 import { request, requestJson } from "./Requests.ts"
 import { makeTar } from "./Tar.ts"
@@ -236,18 +237,6 @@ const filesOf = (archive: Uint8Array, selected: (path: string) => boolean) =>
     return files
   })
 
-const frontMatter = /^---\r?\n([\s\S]{0,20000}?)\r?\n---\r?\n/u
-
-/** The title is that of the front matter or the first heading, else the file's name. The front matter is removed. */
-const documentOf = (path: string, text: string) => {
-  const matter = frontMatter.exec(text)
-  const content = matter === null ? text : text.slice(matter[0].length)
-  const frontMatterTitle =
-    matter === null ? undefined : /^title:[ \t]*["']?([^"'\r\n]{1,200})/mu.exec(matter[1] ?? "")?.[1]
-  const heading = /^ {0,3}#{1,6}[ \t]+(\S[^\r\n]{0,200})/mu.exec(content)?.[1]
-  return { title: (frontMatterTitle ?? heading ?? path.split("/").at(-1) ?? path).trim(), content }
-}
-
 export const repository = sourceReader({
   name: "git",
   title: { en: "Git repository", de: "Git-Repository" },
@@ -279,9 +268,15 @@ export const repository = sourceReader({
       const remaining = [...files.keys()].toSorted().filter((path) => after === undefined || path > after)
       const now = remaining.slice(0, filesPerStep)
       const documents = now.flatMap((path) => {
-        const { content, title } = documentOf(path, files.get(path) ?? "")
+        const { text, title } = parseMarkdown(files.get(path) ?? "")
         const uri = server.page(path)
-        return content.trim() === "" ? [] : [{ uri, title, format: "markdown" as const, content }]
+        const document = {
+          uri,
+          title: title || (path.split("/").at(-1) ?? path),
+          format: "markdown" as const,
+          content: text
+        }
+        return text.trim() === "" ? [] : [document]
       })
       const end = now.at(-1)
       return {

@@ -80,6 +80,16 @@ describe("Markdown", () => {
     )
   }
 
+  it.effect("Front matter of TOML is metadata", () =>
+    Effect.gen(function* () {
+      const text = '+++\ndraft = false\ntitle = "Hours"\n+++\n\nContact us.'
+      expect(yield* parse(text, { fileName: "a.md" })).toMatchObject({
+        title: "Hours",
+        content: "Contact us."
+      })
+    })
+  )
+
   it.effect("MDX is read as Markdown, however short it is", () =>
     Effect.gen(function* () {
       for (const text of ["Contact us.", "<p>Contact us.</p>"]) {

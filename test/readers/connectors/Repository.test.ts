@@ -41,6 +41,38 @@ it.scopedLive("addresses name the project in sub-groups, with .git or a page beh
   }).pipe(Effect.provide(layerReaders))
 )
 
+it.scopedLive("titles and texts of files are those of uploaded Markdown", () =>
+  Effect.gen(function* () {
+    const files = [
+      ["a.md", "---\ntitle: What's new\n---\nText.", "What's new", "Text."],
+      [
+        "b.md",
+        "---\n\nImportant: closed.\n\n---\n\nText.",
+        "b.md",
+        "---\n\nImportant: closed.\n\n---\n\nText."
+      ],
+      [
+        "c.md",
+        "```sh\n# a comment\n```\n\n# Setup\n\nText.",
+        "Setup",
+        "```sh\n# a comment\n```\n\n# Setup\n\nText."
+      ],
+      ["d.md", '+++\ntitle = "Hours"\nweight = 1\n+++\nText.', "Hours", "Text."]
+    ] as const
+    const body = tarball(`docs-${sha}`, new Map(files.map(([path, text]) => [path, text])))
+    const repo = `${api.gitea}/acme/docs`
+    const commits = `${repo}/commits?limit=1&stat=false`
+    const { origin } = yield* served(commits, [{ sha }], `${repo}/archive/${sha}.tar.gz`, {
+      ...archive,
+      body
+    })
+    const { documents } = yield* read({ url: `${origin}/acme/docs`, provider: "gitea" })
+    expect(documents.map(({ content, title }) => [title, content])).toEqual(
+      files.map(([, , title, content]) => [title, content])
+    )
+  }).pipe(Effect.provide(layerReaders))
+)
+
 it.scopedLive("pages of Gitea name the branch", () =>
   Effect.gen(function* () {
     const repo = `${api.gitea}/acme/docs`

@@ -1,16 +1,16 @@
-/** Markdown: front matter becomes metadata, the rest is the unchanged content. */
-import { cleanHeading } from "../../search/Heading.ts"
-import type { ParsedDocument } from "../DocumentParser.ts"
-import { normalizeSpace } from "./PlainText.ts"
+/** The title and the text of a Markdown file. Front matter is not part of the text. */
+import { cleanHeading } from "./Heading.ts"
 
-/** Keys, comments or the end follow its first line. A rule is followed by other text. */
+/** In YAML keys, comments or the end follow its first line. A rule is followed by other text. In TOML it is `+++`. */
 const frontMatter =
-  /^---[ \t]*\n(?=(?:#[^\n]*\n)*(?:[^\s:#-][^:\n]{0,200}:(?:\s|$)|---[ \t]*(?:\n|$)|\.\.\.))/
+  /^(?:---[ \t]*\n(?=(?:#[^\n]*\n)*(?:[^\s:#-][^:\n]{0,200}:(?:\s|$)|---[ \t]*(?:\n|$)|\.\.\.))|\+\+\+[ \t]*\n)/
 
 const frontMatterOf = (text: string): { readonly matter: string; readonly body: string } => {
   const opening = frontMatter.exec(text)
   if (opening === null) return { matter: "", body: text }
-  const closingLine = /\n(?:---|\.\.\.)[ \t]*(?:\n|$)/g
+  const closingLine = opening[0].startsWith("+")
+    ? /\n\+\+\+[ \t]*(?:\n|$)/g
+    : /\n(?:---|\.\.\.)[ \t]*(?:\n|$)/g
   closingLine.lastIndex = opening[0].length - 1
   const found = closingLine.exec(text)
   if (found === null) return { matter: "", body: text }
@@ -28,10 +28,8 @@ const unquote = (value: string): string => {
 }
 
 const matterTitle = (matter: string): string => {
-  for (const line of matter.split("\n")) {
-    if (line.toLowerCase().startsWith("title:")) return unquote(line.slice("title:".length).trim())
-  }
-  return ""
+  const [, title = ""] = /^title[ \t]*[:=](.*)$/im.exec(matter) ?? []
+  return unquote(title.trim())
 }
 
 /** The text without the row of # that may close a heading, after white space only. */
@@ -58,12 +56,8 @@ const headingTitle = (body: string): string => {
   return ""
 }
 
-/** `title` is empty when the text has none. */
-export const parseMarkdown = (text: string): Pick<ParsedDocument, "title" | "format" | "content"> => {
-  const { matter, body } = frontMatterOf(text.replaceAll("\r\n", "\n"))
-  return {
-    title: matterTitle(matter) || headingTitle(body),
-    format: "markdown",
-    content: normalizeSpace(body)
-  }
+/** The text has Unix line ends. `title` is that of the front matter, else of the first heading; empty without either. */
+export const parseMarkdown = (file: string): { readonly title: string; readonly text: string } => {
+  const { matter, body } = frontMatterOf(file.replaceAll("\r\n", "\n"))
+  return { title: matterTitle(matter) || headingTitle(body), text: body }
 }
