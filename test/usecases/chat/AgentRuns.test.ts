@@ -215,20 +215,27 @@ eachEngineLive("A run's trace", (it) => {
   )
 })
 
+/** Two turns of one conversation: `first` runs until `gate` opens, `second` waits for it. */
+const startTwoTurns = Effect.gen(function* () {
+  const { chat, key, runs, script } = yield* start
+  const { conversationId } = yield* chat.complete(key, request())
+  const { gate, reply } = yield* held("Half ")
+  yield* Ref.set(script.reply, reply)
+  const first = yield* chat.start(key, request({ conversationId }))
+  const waiting = yield* Effect.fork(Effect.flip(chat.start(key, request({ conversationId }))))
+  const sql = yield* SqlClient.SqlClient
+  const [second] = yield* sql<{ readonly id: RunId }>`select id from agent_runs where ticket = 3`.pipe(
+    Effect.delay("10 millis"),
+    Effect.repeat({ until: (rows) => rows.length === 1 })
+  )
+  const id = second?.id ?? RunId.make("none")
+  return { chat, conversationId, first, gate, key, runs, script, second: id, sql, waiting }
+})
+
 eachEngineLive("A turn that waits until somebody else answers its conversation", (it) => {
   it.scoped("fails as taken over, like the turn before it, and says that it was refused", () =>
     Effect.gen(function* () {
-      const { chat, key, runs, script } = yield* start
-      const { conversationId } = yield* chat.complete(key, request())
-      const { gate, reply } = yield* held("Half ")
-      yield* Ref.set(script.reply, reply)
-      const first = yield* chat.start(key, request({ conversationId }))
-      const waiting = yield* Effect.fork(Effect.flip(chat.start(key, request({ conversationId }))))
-      const sql = yield* SqlClient.SqlClient
-      const [second] = yield* sql<{ readonly id: RunId }>`select id from agent_runs where ticket = 3`.pipe(
-        Effect.delay("10 millis"),
-        Effect.repeat({ until: (rows) => rows.length === 1 })
-      )
+      const { chat, first, gate, key, runs, second, sql, waiting } = yield* startTwoTurns
       // As when the first turn itself requests a human: no turn is stopped.
       yield* sql`update conversations set state = 'HUMAN_REQUESTED', epoch = epoch + 1`
       yield* Deferred.succeed(gate, undefined)
@@ -237,7 +244,7 @@ eachEngineLive("A turn that waits until somebody else answers its conversation",
       const failureOf = (id: RunId) =>
         Effect.map(runs.read(key, id, page, "req_1"), ({ events }) => events.at(-1)?.payload)
       expect(yield* failureOf(idOf(first))).toEqual({ code: "TAKEN_OVER" })
-      expect(yield* failureOf(second?.id ?? RunId.make("none"))).toEqual({
+      expect(yield* failureOf(second)).toEqual({
         code: "TAKEN_OVER",
         refused: true
       })
@@ -318,18 +325,8 @@ eachEngineLive("A turn that is stopped", (it) => {
 
   it.scoped("while it waits for the turn before leaves the queue", () =>
     Effect.gen(function* () {
-      const { chat, key, runs, script } = yield* start
-      const { conversationId } = yield* chat.complete(key, request())
-      const { gate, reply } = yield* held("Half ")
-      yield* Ref.set(script.reply, reply)
-      const first = yield* chat.start(key, request({ conversationId }))
-      const waiting = yield* Effect.fork(Effect.flip(chat.start(key, request({ conversationId }))))
-      const sql = yield* SqlClient.SqlClient
-      const [second] = yield* sql<{ readonly id: RunId }>`select id from agent_runs where ticket = 3`.pipe(
-        Effect.delay("10 millis"),
-        Effect.repeat({ until: (rows) => rows.length === 1 })
-      )
-      expect((yield* runs.stop(key, second?.id ?? RunId.make("none"))).status).toBe("failed")
+      const { chat, conversationId, first, gate, key, runs, script, second, waiting } = yield* startTwoTurns
+      expect((yield* runs.stop(key, second)).status).toBe("failed")
       expect((yield* Fiber.join(waiting))._tag).toBe("TURN_FAILED")
       yield* Deferred.succeed(gate, undefined)
       expect((yield* collected(first)).at(-1)).toMatchObject({ result: { reply: "Half the rest" } })
