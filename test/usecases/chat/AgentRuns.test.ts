@@ -235,7 +235,7 @@ const startTwoTurns = Effect.gen(function* () {
 eachEngineLive("A turn that waits until somebody else answers its conversation", (it) => {
   it.scoped("fails as taken over, like the turn before it, and says that it was refused", () =>
     Effect.gen(function* () {
-      const { chat, first, gate, key, runs, second, sql, waiting } = yield* startTwoTurns
+      const { first, gate, key, runs, second, sql, waiting } = yield* startTwoTurns
       // As when the first turn itself requests a human: no turn is stopped.
       yield* sql`update conversations set state = 'HUMAN_REQUESTED', epoch = epoch + 1`
       yield* Deferred.succeed(gate, undefined)
