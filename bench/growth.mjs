@@ -105,9 +105,9 @@ const waitForIndex = async (run, agentId) => {
 
 /**
  * Writes a source of `count` chunks of `line`s, numbered from `first`, both multiples of ten. `embedding` is SQL for the
- * vector of chunk `n`. The agent counts as empty: its searches find nothing, and no worker builds its index.
+ * vector of chunk `n`. The agent counts as empty, so its searches find nothing, and no worker builds an index.
  */
-export const writeMany = async (run, { agentId, tenantId }, count, options) => {
+export const writeUnsearched = async (run, { agentId, tenantId }, count, options) => {
   const { embedding = sumOfHalves, first, profile, size } = options
   const indexRow = await loadIndexRow()
   const sourceId = `src_${String(first).padStart(26, "0")}`
@@ -140,10 +140,10 @@ export const writeMany = async (run, { agentId, tenantId }, count, options) => {
   await verify(run, indexRow, first + count - 1)
 }
 
-/** Like {@link writeMany}, then waits for the index of an agent that is large, and returns how many seconds that took. */
+/** Like {@link writeUnsearched}, then waits for the index of an agent that is large, and returns how many seconds that took. */
 export const grow = async (run, agent, count, options) => {
   const { agentId } = agent
-  await writeMany(run, agent, count, options)
+  await writeUnsearched(run, agent, count, options)
   await run(
     `insert into agent_stats as old (tenant_id, agent_id, chunk_count, length_sum, version, profile, profile_since)
     select (select tenant_id from agents where id = $1), $1, count(*), coalesce(sum(length), 0), 1, $2, now() from chunks where agent_id = $1

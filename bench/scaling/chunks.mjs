@@ -12,7 +12,7 @@ import { parseArgs } from "node:util"
 import { buildAll } from "../../scripts/build.mjs"
 import { line, lineQuestion, question } from "../corpus.mjs"
 import { startPostgres } from "../databases.mjs"
-import { writeMany } from "../growth.mjs"
+import { writeUnsearched } from "../growth.mjs"
 import { alternate, load } from "../load.mjs"
 import { machine, root, rounded, startScript } from "../machine.mjs"
 import { fillTables } from "../peers/tables.mjs"
@@ -72,7 +72,7 @@ const measured = []
 let written = 0
 for (const chunks of sizes) {
   await withServer(spoke.databaseUrl, (run) =>
-    writeMany(run, others, chunks - written, {
+    writeUnsearched(run, others, chunks - written, {
       first: 100_000_000 + written,
       profile: `bench/${dimensions}`,
       size: dimensions
