@@ -1,7 +1,7 @@
 /**
  * Runs tests and reports unsteady ones.
  *
- *   node .ci/tests.mjs                    what CI runs: the short suites and the first group of the long ones
+ *   node .ci/tests.mjs                    what CI runs: the short suites and the first groups of the long ones
  *   node .ci/tests.mjs --long [FILE...]   `npm run test:long`: the other groups, or these files of them
  *
  * The second form takes about three quarters of an hour. It records the result of each file in `bench/long-suites.json`.
@@ -16,29 +16,32 @@ import * as Os from "node:os"
 import * as Path from "node:path"
 import { pathToFileURL } from "node:url"
 import { root } from "../scripts/seed.mjs"
-import { longFiles } from "../scripts/suites.mjs"
+import { heavySuites, longFiles } from "../scripts/suites.mjs"
 
 const recordFile = Path.join(root, "bench/long-suites.json")
 const maxUnsteadyFiles = 4
 const withoutSecondRun = /\/test\/(faults|store|usecases)\//
 
 /**
- * Groups of the long suites in order. A file belongs to the first group that it matches. CI runs the first one: the first
- * minutes of a user, the packed library, the upgrade of a filled database, and kills.
+ * Groups of the long suites in order. A file belongs to the first group that it matches. CI runs the first ones: the heavy
+ * suites, and the first minutes of a user, the packed library, the upgrade of a filled database, and kills.
  */
 const longGroups = [
+  { name: "many inputs and data directories", files: heavySuites },
   {
     name: "first steps, package, upgrade and kills",
-    files:
+    files: [
       /^test\/(browser\/(FirstMinutes|Widget)|e2e\/(Package|Start|events\/Kills|operations\/FirstStart|upgrade\/Upgrade))\.test/
+    ]
   },
-  { name: "the service", files: /^test\/e2e\/(?!operations\/|placement\/|upgrade\/)/ },
-  { name: "faults and hostile input", files: /^test\/(?!adding\/|bench\/|browser\/|e2e\/|growth\/)/ },
-  { name: "operations", files: /^test\/e2e\/operations\// },
-  { name: "browser", files: /^test\/browser\// },
-  { name: "moves and upgrades", files: /^test\/e2e\// },
-  { name: "growth, benchmarks and additions", files: /^test\// }
+  { name: "the service", files: [/^test\/e2e\/(?!operations\/|placement\/|upgrade\/)/] },
+  { name: "faults and hostile input", files: [/^test\/(?!adding\/|bench\/|browser\/|e2e\/|growth\/)/] },
+  { name: "operations", files: [/^test\/e2e\/operations\//] },
+  { name: "browser", files: [/^test\/browser\//] },
+  { name: "moves and upgrades", files: [/^test\/e2e\//] },
+  { name: "growth, benchmarks and additions", files: [/^test\//] }
 ]
+const ciGroups = 2
 
 /** Failed files in a report of vitest; none if vitest ended before it wrote one. */
 export const failedFiles = (report) =>
@@ -50,7 +53,10 @@ export const mayRunAgain = (files) =>
 /** The groups of `files`, in order. Some may be empty. */
 export const groupsOf = (files) => {
   const groups = longGroups.map(({ name }) => ({ name, files: [] }))
-  for (const file of files) groups[longGroups.findIndex((group) => group.files.test(file))]?.files.push(file)
+  for (const file of files) {
+    const place = longGroups.findIndex((group) => group.files.some((suites) => suites.test(file)))
+    groups[place]?.files.push(file)
+  }
   return groups
 }
 
@@ -105,10 +111,10 @@ const main = (folder, isLong, given) => {
     say(name)
     runs.push(runReported(folder, command, args))
   }
-  const [first, ...others] = groupsOf(given.length > 0 ? given : longFiles())
+  const all = groupsOf(given.length > 0 ? given : longFiles())
   if (!isLong) runNext("the short suites", "npm", ["test", "--"])
   else if (run("npm", ["run", "build"]) !== 0) return 1
-  const groups = !isLong ? [first] : given.length > 0 ? [first, ...others] : others
+  const groups = !isLong ? all.slice(0, ciGroups) : given.length > 0 ? all : all.slice(ciGroups)
   for (const { files, name } of groups)
     if (files.length > 0) runNext(name, "npx", ["vitest", "run", ...files])
 

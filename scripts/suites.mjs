@@ -2,8 +2,22 @@ import * as Fs from "node:fs"
 import * as Path from "node:path"
 import { root } from "./seed.mjs"
 
+/**
+ * Suites of many or hostile inputs, of data directories, and of hosts' frameworks. They take a quarter of the time of all
+ * suites without real processes, and few changes break them.
+ */
+export const heavySuites = [
+  /^test\/capabilities\/ModelRuntime\/EveryByte\./,
+  /^test\/capabilities\/VectorSearch\/(PgvectorServer|Scope)\./,
+  /^test\/library\/(Canaries|Mounts)\./,
+  /^test\/store\/database\/(DataDirectoryLock|Embedded|EmbeddedMaintenance|OpenFiles|Panic)\./,
+  /^test\/usecases\/chat\/(HostileContent|RunPassageStorage|ScopedTurns)\./,
+  /^test\/usecases\/knowledge\/(Crawl|HostileUrls)\./
+]
+
 /** Suites that start servers, browsers or packages, or run many random inputs. */
 const longSuites = [
+  ...heavySuites,
   /^test\/(adding|bench|browser|faults|growth)\//,
   // One suite of a real process remains: it goes through the whole API.
   /^test\/e2e\/(?!Specification\.)/,

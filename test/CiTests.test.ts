@@ -29,9 +29,11 @@ it("Every long suite is in one group", async () => {
   expect(grouped.toSorted()).toEqual(files.toSorted())
 })
 
-it("CI runs the first minutes of a user, the packed library, an upgrade and kills", async () => {
+it("CI runs the heavy suites, the first minutes of a user, the packed library, an upgrade and kills", async () => {
   const { groupsOf } = await tests()
-  const [first] = groupsOf(longFiles())
+  const [heavy, first] = groupsOf(longFiles())
+  expect(heavy?.files).toContain("test/library/Canaries.test.ts")
+  expect(heavy?.files.length).toBe(15)
   expect(first?.files.map((file) => Path.basename(file, ".test.ts")).toSorted()).toEqual(
     ["FirstMinutes", "FirstStart", "Kills", "Package", "Start", "Upgrade", "Widget"].toSorted()
   )
