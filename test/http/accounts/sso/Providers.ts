@@ -31,13 +31,19 @@ export interface Person {
   readonly groups?: ReadonlyArray<string>
 }
 
+const pair = () => generateKeyPairSync("rsa", { modulusLength: 2048 })
+
+// A pair takes up to a second, so all providers share these.
+const ownPair = pair()
+const unpublishedPair = pair()
+
 /** `oidc-provider`; `people` by their subject, which is also the login. */
 export const realProvider = (redirectUri: string, people: Map<string, Person>) =>
   Effect.gen(function* () {
     let handle: Http.RequestListener = (_, response) => response.end()
     const { issuer } = yield* listen((request, response) => handle(request, response))
     const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey.export({ format: "jwk" })
-    const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ format: "jwk" })
+    const rsa = ownPair.privateKey.export({ format: "jwk" })
     const provider = new Provider(issuer, {
       clients: [
         {
@@ -109,8 +115,6 @@ export const jwt = (
   return `${text}.${signature}`
 }
 
-const pair = () => generateKeyPairSync("rsa", { modulusLength: 2048 })
-
 /** The answers of the fake provider. Tests change them. */
 export interface Answers {
   /** Changes the claims of the id token. */
@@ -125,8 +129,7 @@ export interface Answers {
 
 /** A provider whose tokens the test defines. It has no sign-in page, and each code works once. */
 export const fakeProvider = Effect.gen(function* () {
-  const state = { ...pair(), kid: "first" }
-  const foreign = pair()
+  const state = { ...ownPair, kid: "first" }
   const answers: Answers = {
     claims: (claims) => claims,
     alg: "RS256",
@@ -182,7 +185,7 @@ export const fakeProvider = Effect.gen(function* () {
         email: "ada@acme.example",
         email_verified: true
       })
-      const key = answers.forged ? foreign.privateKey : state.privateKey
+      const key = answers.forged ? unpublishedPair.privateKey : state.privateKey
       const given = {
         access_token: "an-access-token-of-the-tests",
         token_type: "Bearer",
