@@ -82,21 +82,48 @@ const files = Fs.readdirSync(root, { recursive: true, encoding: "utf8" })
   .toSorted()
 const all = new Map(files.map((file) => [file, parse(file)]))
 
+/** What is inside `node`. Names of properties do not refer to declarations. */
+const inside = (node: Node): ReadonlyArray<Node> =>
+  node.type === "MemberExpression" && isNode(node["object"]) && node["computed"] !== true
+    ? [node["object"]]
+    : children(node)
+
+/** The declaration that a name in `file` refers to, and its file. */
+const declarationOf = (named: string, file: string) => {
+  const [name, from] = all.get(file)?.imported.get(named) ?? [named, file]
+  const found = all.get(from)?.declared.get(name)
+  return found === undefined ? undefined : { found, from }
+}
+
+/** The declarations with SQL, and those that refer to them. */
+const findWithSql = (): ReadonlySet<Node> => {
+  const users = new Map<Node, Array<Node>>()
+  const withSql = new Set<Node>()
+  const visit = (node: Node, file: string, declaration: Node): void => {
+    const named = nameOf(node)
+    const used = named === undefined ? undefined : declarationOf(named, file)?.found
+    if (used !== undefined) users.set(used, [...(users.get(used) ?? []), declaration])
+    if (isSql(node)) withSql.add(declaration)
+    for (const child of isSql(node) ? children(node) : inside(node)) visit(child, file, declaration)
+  }
+  for (const [file, { declared }] of all) for (const node of declared.values()) visit(node, file, node)
+  // The set grows while it is read.
+  for (const node of withSql) for (const user of users.get(node) ?? []) withSql.add(user)
+  return withSql
+}
+/** Only these are followed. The others are far more. */
+const withSql = findWithSql()
+
 /** The texts of templates in `node`, and in the declarations that it refers to; each is followed once. */
 const fragments = (node: Node, file: string, seen: ReadonlySet<Node>): string => {
   if (isSql(node)) return textOf(node, file, seen)
   const named = nameOf(node)
   if (named !== undefined) {
-    const [name, from] = all.get(file)?.imported.get(named) ?? [named, file]
-    const found = all.get(from)?.declared.get(name)
-    return found === undefined || seen.has(found) ? "" : fragments(found, from, new Set([...seen, found]))
+    const declaration = declarationOf(named, file)
+    if (declaration === undefined || seen.has(declaration.found) || !withSql.has(declaration.found)) return ""
+    return fragments(declaration.found, declaration.from, new Set([...seen, declaration.found]))
   }
-  // Names of properties do not refer to fragments.
-  const inside =
-    node.type === "MemberExpression" && isNode(node["object"]) && node["computed"] !== true
-      ? [node["object"]]
-      : children(node)
-  return inside
+  return inside(node)
     .map((child) => fragments(child, file, seen))
     .filter((text) => text.trim() !== "")
     .join(" ")

@@ -12,11 +12,22 @@ export interface ReferenceChunk {
   readonly vector: Float32Array | null
 }
 
-const frequencies = (chunk: ReferenceChunk) => {
+interface Frequencies {
+  readonly length: number
+  readonly found: ReadonlyMap<string, number>
+}
+/** Suites rank the same chunks for many queries. */
+const counted = new WeakMap<ReferenceChunk, Frequencies>()
+
+const frequencies = (chunk: ReferenceChunk): Frequencies => {
+  const before = counted.get(chunk)
+  if (before !== undefined) return before
   const found = new Map<string, number>()
   const { length, tsv } = indexChunk(chunk, true)
   eachTerm(tsv, (term, frequency) => found.set(term, frequency))
-  return { length, found }
+  const frequencies = { length, found }
+  counted.set(chunk, frequencies)
+  return frequencies
 }
 
 const sum = (values: ReadonlyArray<number>) => values.reduce((total, value) => total + value, 0)
@@ -35,7 +46,11 @@ export const reference = (
   weight: number
 ) => {
   const { forms: asked, termCount } = queryWords(query.text, query.further)
-  const rows = chunks.map((chunk) => ({ chunk, ...frequencies(chunk) }))
+  const cosineOf = ({ vector }: ReferenceChunk) =>
+    query.vector === null || vector === null
+      ? null
+      : sum(Array.from(vector, (value, place) => value * (query.vector?.[place] ?? 0)))
+  const rows = chunks.map((chunk) => ({ chunk, cosine: cosineOf(chunk), ...frequencies(chunk) }))
   const average = sum(rows.map(({ length }) => length)) / rows.length
   const idf = (word: string) => {
     const containing = rows.filter(({ found }) => found.has(word)).length
@@ -56,20 +71,14 @@ export const reference = (
         return most > 0 ? sum(parts) / most : 0
       })
     )
-  const cosineOf = ({ vector }: ReferenceChunk) =>
-    query.vector === null || vector === null
-      ? null
-      : sum(Array.from(vector, (value, place) => value * (query.vector?.[place] ?? 0)))
-  const cosines = chunks.map(cosineOf).filter((cosine) => cosine !== null)
+  const cosines = rows.flatMap(({ cosine }) => cosine ?? [])
   const mean = sum(cosines) / cosines.length
   const expected = mean + Math.sqrt(sum(cosines.map((cosine) => (cosine - mean) ** 2)) / cosines.length)
-  const semanticOf = (chunk: ReferenceChunk, lexical: number) =>
-    cosineOf(chunk) ?? (cosines.length > 0 && lexical > 0 ? expected : null)
   return rows
     .map((row) => {
-      const { chunk } = row
+      const { chunk, cosine } = row
       const lexical = lexicalOf(row)
-      const semantic = semanticOf(chunk, lexical)
+      const semantic = cosine ?? (cosines.length > 0 && lexical > 0 ? expected : null)
       const score =
         semantic === null ? lexical : weight * lexical + (1 - weight) * Math.min(1, Math.max(0, semantic))
       return { id: chunk.id, sourceId: chunk.sourceId, score }
