@@ -308,6 +308,9 @@ it("Above the size that is scored whole, the best are still exactly the best", {
   })
   for (const { vector, ...chunk } of whole) index.add({ ...chunk, embedding: new Uint8Array(vector.buffer) })
   for (const [place, vector] of vectors.slice(total).entries()) {
+    const cosines = whole.map((chunk) =>
+      chunk.vector.reduce((sum, value, at) => sum + value * (vector[at] ?? 0), 0)
+    )
     for (const lexicalWeight of [0, 0.5, 0.7]) {
       const words = queryWords(place % 4 === 0 ? "" : `w${place} w${place * 13} w3`)
       const asked = { words, lexicalWeight, minScore: 0 }
@@ -315,14 +318,11 @@ it("Above the size that is scored whole, the best are still exactly the best", {
         index.rank({ ...asked, vector: undefined, topK: total }).map((ranked) => [ranked.id, ranked.lexical])
       )
       const expected = whole
-        .map((chunk) => {
-          const cosine = chunk.vector.reduce((sum, value, at) => sum + value * (vector[at] ?? 0), 0)
-          return {
-            id: chunk.id,
-            sourceId: chunk.sourceId,
-            score: lexicalWeight * (lexical.get(chunk.id) ?? 0) + (1 - lexicalWeight) * Math.max(0, cosine)
-          }
-        })
+        .map(({ id, sourceId }, at) => ({
+          id,
+          sourceId,
+          score: lexicalWeight * (lexical.get(id) ?? 0) + (1 - lexicalWeight) * Math.max(0, cosines[at] ?? 0)
+        }))
         .toSorted((one, other) => other.score - one.score || (one.id < other.id ? -1 : 1))
       for (const [sources, wanted] of [
         [undefined, expected],
