@@ -237,7 +237,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       yield* conclude(turn, answered)
     })
 
-    /** Releases the Idempotency-Key of a turn that is refused while it waits. */
+    /** Releases the Idempotency-Key of a turn that is refused while it waits, before its end: a kill leaves no key. */
     const releaseKey = (
       { opening, scope }: Turn,
       claim: TurnClaim | null,
@@ -256,8 +256,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
           onSuccess: () => close(turn, ready, Exit.void),
           onFailure: (cause) =>
             Effect.flatMap(failureOf(cause), (failure) =>
-              abandon(turn, failure).pipe(
-                Effect.zipRight(releaseKey(turn, claim, failure)),
+              releaseKey(turn, claim, failure).pipe(
+                Effect.zipRight(abandon(turn, failure)),
                 Effect.zipRight(close(turn, ready, Exit.fail(failure)))
               )
             )

@@ -39,6 +39,24 @@ const start = Effect.gen(function* () {
   }
 })
 
+/** Records whether each run that ends has a claim then. Returns them in the order of the ends. */
+const claimedRunsAtTheirEnds = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const all = sql<{ readonly claimed: boolean }>`select claimed from ends order by seq`
+  yield* Effect.acquireRelease(
+    sql.unsafe(`
+      create table ends (seq serial, claimed boolean not null);
+      create function record_end() returns trigger language plpgsql as $$ begin
+        insert into ends (claimed) select exists (select from turn_claims where run_id = new.id);
+        return new;
+      end $$;
+      create trigger record_end after update of status on agent_runs for each row
+        when (old.status = 'running' and new.status <> 'running') execute function record_end()`),
+    () => Effect.orDie(sql.unsafe("drop function record_end cascade; drop table ends"))
+  )
+  return Effect.map(all, (rows) => rows.map(({ claimed }) => claimed))
+})
+
 const textOf = (parts: Iterable<TurnPart>) =>
   [...parts].map((part) => (part._tag === "TextDelta" ? part.delta : "")).join("")
 
@@ -249,6 +267,7 @@ eachEngineLive("A turn with an Idempotency-Key", (it) => {
         )
         // The repeats follow the turn.
         yield* Effect.sleep("400 millis")
+        const claimsAtEnds = yield* claimedRunsAtTheirEnds
         yield* sql`update conversations set state = 'HUMAN_ACTIVE', epoch = epoch + 1`
         yield* sql`update agent_runs set stop_requested = true where status = 'running'`
         expect((yield* Fiber.join(answering))._tag).toBe("TURN_FAILED")
@@ -257,6 +276,8 @@ eachEngineLive("A turn with an Idempotency-Key", (it) => {
         const refused = Either.right("CONVERSATION_NOT_ACTIVE")
         const failed = Either.right("TURN_FAILED")
         expect(codes).toEqual([refused, refused, failed, refused, refused, failed])
+        // A process that is killed after the end of the refused turn leaves no key behind.
+        expect(yield* claimsAtEnds).toEqual([true, false])
         yield* sql`update conversations set state = 'AI_ACTIVE'`
         yield* Ref.set(script.reply, says("Later"))
         expect((yield* chat.complete(key, ask, "waiting")).reply).toBe("Later")
