@@ -148,9 +148,9 @@ export interface ChannelAdapter {
   /** Maximum caption length of a file, in UTF-16 units; 0 if captions are not supported. */
   readonly maxCaptionLength: number
   /** Converts a model's Markdown to the channel's format. */
-  readonly shown: (text: string) => string
+  readonly formatText: (text: string) => string
   /** File types that the provider accepts. */
-  readonly carries: Partial<Record<AttachmentType, CarriedFile>>
+  readonly fileTypes: Partial<Record<AttachmentType, CarriedFile>>
   /** Uploads a file to the provider, for use in a message. Absent if the message itself contains the file. */
   readonly upload?: (
     access: ChannelAccess,
@@ -159,7 +159,7 @@ export interface ChannelAdapter {
   /** Sends a message and returns the provider's id of it. */
   readonly send: (to: ChannelRecipient, message: ChannelMessage) => Effect.Effect<string, ChannelError>
   /** Marks the contact's last message as read, and shows a typing indicator. */
-  readonly seen: (to: ChannelRecipient, messageId: string) => Effect.Effect<void, ChannelError>
+  readonly markSeen: (to: ChannelRecipient, messageId: string) => Effect.Effect<void, ChannelError>
 
   readonly locate: (access: ChannelAccess, id: string) => Effect.Effect<LocatedFile, ChannelError>
   /** The bytes of a file at the provider; none for a file elsewhere. */

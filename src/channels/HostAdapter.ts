@@ -214,8 +214,8 @@ export const hostChannel = (
         ),
       maxTextLength: channel.maxTextLength ?? 4_000,
       maxCaptionLength: 0,
-      shown: markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" }),
-      carries: {},
+      formatText: markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" }),
+      fileTypes: {},
       send: (to, { author, body, outboxId }) => {
         const contact = to.aliases.find(({ kind }) => kind === "contact")
         if (contact === undefined) return Effect.fail(noContactAddress())
@@ -230,7 +230,7 @@ export const hostChannel = (
           }
         )
       },
-      seen: () => Effect.void,
+      markSeen: () => Effect.void,
       locate: () => Effect.fail(channelRefusal("The channel has no files by id.")),
       read: () => Effect.succeedNone
     }

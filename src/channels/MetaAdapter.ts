@@ -93,8 +93,8 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
           }),
         maxTextLength: channel.maxTextLength,
         maxCaptionLength: channel.maxCaptionLength,
-        shown: channel.shown,
-        carries: channel.carries,
+        formatText: channel.formatText,
+        fileTypes: channel.fileTypes,
         upload: ({ accessToken, externalId }, { as, bytes, mimeType, name: fileName }) =>
           Effect.gen(function* () {
             const { fields, fileField, path } = channel.upload(as, mimeType)
@@ -116,8 +116,10 @@ export const metaAdapters = (appSecret: Redacted.Redacted | null) =>
             if (Option.isNone(id)) return yield* unreadableAnswer()
             return id.value
           }),
-        seen: (to, messageId) =>
-          Effect.forEach(channel.seen(to.aliases, messageId), (body) => post(to, body), { discard: true }),
+        markSeen: (to, messageId) =>
+          Effect.forEach(channel.markSeen(to.aliases, messageId), (body) => post(to, body), {
+            discard: true
+          }),
         locate: ({ accessToken }, id) => files.locate(id, accessToken),
         read: ({ accessToken }, url, maxBytes) => files.read(url, accessToken, maxBytes)
       }

@@ -35,11 +35,11 @@ export interface MetaChannel {
   /** Maximum text length of one message, in UTF-16 units. */
   readonly maxTextLength: number
   /** Converts a model's Markdown to the channel's format. */
-  readonly shown: (text: string) => string
+  readonly formatText: (text: string) => string
   /** Null when the channel cannot send to any of the aliases. */
   readonly text: (outgoing: Outgoing) => JsonObject | null
   /** File types that the provider accepts. */
-  readonly carries: Partial<Record<AttachmentType, CarriedFile>>
+  readonly fileTypes: Partial<Record<AttachmentType, CarriedFile>>
   /** Maximum caption length of a file, in UTF-16 units; 0 if captions are not supported. */
   readonly maxCaptionLength: number
   readonly upload: (as: CarriedFile["as"], mimeType: string) => UploadForm
@@ -50,5 +50,5 @@ export interface MetaChannel {
   /** The provider's id of the message; none if the answer does not confirm it. */
   readonly messageId: (answer: unknown) => Option.Option<string>
   /** Marks the contact's last message as read, and shows a typing indicator. */
-  readonly seen: (aliases: ReadonlyArray<ContactAlias>, messageId: string) => ReadonlyArray<JsonObject>
+  readonly markSeen: (aliases: ReadonlyArray<ContactAlias>, messageId: string) => ReadonlyArray<JsonObject>
 }

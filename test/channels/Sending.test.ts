@@ -103,19 +103,19 @@ describe("A reply", () => {
   it("shows the model's Markdown as the channel has it, without marks of citations", () => {
     const text =
       "# Hours\n\n**Open** daily [1][2]. See *here*: [our site](https://a.example).\n- one\n- `two` [3]"
-    expect(whatsapp.shown(text)).toBe(
+    expect(whatsapp.formatText(text)).toBe(
       "*Hours*\n\n*Open* daily. See _here_: our site (https://a.example).\n• one\n• `two`"
     )
-    expect(messenger.shown(text)).toBe(
+    expect(messenger.formatText(text)).toBe(
       "Hours\n\nOpen daily. See here: our site (https://a.example).\n• one\n• two"
     )
-    expect(whatsapp.shown("2 * 3 * 4 and snake_case_name")).toBe("2 * 3 * 4 and snake_case_name")
+    expect(whatsapp.formatText("2 * 3 * 4 and snake_case_name")).toBe("2 * 3 * 4 and snake_case_name")
   })
 
   it("keeps code and addresses as they are", () => {
     const plain = markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" })
     for (const code of ["argv[1]", "__init__", "a **b** c", "*args, **kwargs", "[x](https://a.example)"])
-      expect(whatsapp.shown(`**Use** \`${code}\` [2].`)).toBe(`*Use* \`${code}\`.`)
+      expect(whatsapp.formatText(`**Use** \`${code}\` [2].`)).toBe(`*Use* \`${code}\`.`)
     expect(plain("**Use `__init__` and `argv[1]`** [2].")).toBe("Use __init__ and argv[1].")
     const url = "https://a.example/b__c__d?e=*f"
     expect(plain(`See https://a.example/b__c__d, **https://e.example**.`)).toBe(
@@ -123,19 +123,19 @@ describe("A reply", () => {
     )
     expect(plain(`[the __page__](${url}) and [${url}](${url})`)).toBe(`the page (${url}) and ${url}`)
     expect(plain("one__two__three and __four__")).toBe("one__two__three and four")
-    expect(whatsapp.shown("***Both*** and **one**")).toBe("*_Both_* and *one*")
+    expect(whatsapp.formatText("***Both*** and **one**")).toBe("*_Both_* and *one*")
   })
 
   it("keeps code with three backticks in a line, and what follows it", () => {
     const text = "Run this:\n```npm install```\nThen **wait**."
-    expect(messenger.shown(text)).toBe("Run this:\nnpm install\nThen wait.")
-    expect(whatsapp.shown("```js\na **b**\n```\n**end**")).toBe("```\na **b**\n```\n*end*")
+    expect(messenger.formatText(text)).toBe("Run this:\nnpm install\nThen wait.")
+    expect(whatsapp.formatText("```js\na **b**\n```\n**end**")).toBe("```\na **b**\n```\n*end*")
   })
 
   it("takes no time for marks that nothing closes", () => {
     const taken = (text: string) => {
       const begun = performance.now()
-      whatsapp.shown(text)
+      whatsapp.formatText(text)
       return performance.now() - begun
     }
     for (const mark of ["[", "[a](", "[](", "[a](b[c", "**a ", "***a ", "__a ", "__a."]) {
@@ -143,14 +143,14 @@ describe("A reply", () => {
       const least = Math.min(...Array.from({ length: 5 }, () => taken(text)))
       expect([mark, least < 10]).toEqual([mark, true])
     }
-    expect(whatsapp.shown("[[a](https://a.example/?b[c]=d) **e **f**")).toBe(
+    expect(whatsapp.formatText("[[a](https://a.example/?b[c]=d) **e **f**")).toBe(
       "[a (https://a.example/?b[c]=d) **e *f*"
     )
   })
 
   it("closes formatting that is cut at the end of a part, and opens it again in the next one", () => {
     const code = `\`\`\`sh\n${"npm run one\n".repeat(600)}\`\`\`\n\nDone: **all**.`
-    const parts = splitFormatted(whatsapp.shown(code), whatsapp.maxTextLength)
+    const parts = splitFormatted(whatsapp.formatText(code), whatsapp.maxTextLength)
     expect(parts.length).toBe(2)
     for (const part of parts) {
       expect(part.length).toBeLessThanOrEqual(whatsapp.maxTextLength)

@@ -81,7 +81,7 @@ export const modelKinds: ReadonlyArray<Kind> = [
   kind(
     ["reply shown in WhatsApp", provider, 4],
     (random) => textOf(random, markdown),
-    ({ WhatsappSend }, text) => WhatsappSend.whatsapp.shown(text).length
+    ({ WhatsappSend }, text) => WhatsappSend.whatsapp.formatText(text).length
   ),
   kind(
     ["reply cut into messages", provider, 4],

@@ -113,8 +113,8 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
   senderLimit: { requests: 30, window: 3_600 },
   maxTextLength: 100_000,
   maxCaptionLength: 100_000,
-  shown: toPlainText,
-  carries: {
+  formatText: toPlainText,
+  fileTypes: {
     "image/jpeg": file,
     "image/png": file,
     "image/webp": file,
@@ -151,7 +151,7 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
       return messageId
     }),
   // Mail has no read receipts.
-  seen: () => Effect.void,
+  markSeen: () => Effect.void,
 
   // A mail contains its files.
   locate: () => Effect.fail(channelRefusal("A mail has no files elsewhere.")),

@@ -38,9 +38,9 @@ const document = { as: "document", maxBytes: 25 * MiB } as const
 
 export const messenger: MetaChannel = {
   maxTextLength: 2_000,
-  shown: markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" }),
+  formatText: markdownFormatter({ strong: "", emphasis: "", code: "", fence: "" }),
   text,
-  carries: {
+  fileTypes: {
     "image/jpeg": picture,
     "image/png": picture,
     "image/gif": picture,
@@ -58,7 +58,7 @@ export const messenger: MetaChannel = {
   uploadedFileId: (answer) => Option.map(decodeUpload(answer), ({ attachment_id: id }) => String(id)),
   file,
   messageId: (answer) => Option.map(decodeSent(answer), ({ message_id: id }) => id),
-  seen: (aliases) => {
+  markSeen: (aliases) => {
     const to = recipient(aliases)
     return to === null ? [] : ["mark_seen", "typing_on"].map((action) => ({ ...to, sender_action: action }))
   }

@@ -52,8 +52,8 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
 
     maxTextLength: 4_000,
     maxCaptionLength: 0,
-    shown: markdownFormatter({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
-    carries: {},
+    formatText: markdownFormatter({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
+    fileTypes: {},
     send: (to, { body }) =>
       Effect.gen(function* () {
         const thread = to.aliases.find(({ kind }) => kind === "thread")
@@ -71,7 +71,7 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
         return `${channel}:${id}`
       }),
     // Apps cannot mark messages as read, and can show typing only in the assistant's pane.
-    seen: () => Effect.void,
+    markSeen: () => Effect.void,
 
     locate: ({ accessToken }, id) =>
       Effect.gen(function* () {

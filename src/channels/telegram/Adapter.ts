@@ -88,8 +88,8 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
 
     maxTextLength: 4_096,
     maxCaptionLength: 1_024,
-    shown: toMarkedText,
-    carries: {
+    formatText: toMarkedText,
+    fileTypes: {
       "image/jpeg": picture,
       "image/png": picture,
       "image/webp": document,
@@ -127,7 +127,7 @@ export const telegramAdapter = (http: HttpClient.HttpClient, base: string): Chan
         if (id === undefined) return yield* unreadableAnswer()
         return `${chat.chat_id}:${id}`
       }),
-    seen: (to) => {
+    markSeen: (to) => {
       const chat = chatOf(to)
       return chat === null
         ? Effect.void

@@ -58,10 +58,10 @@ const picture = { as: "image", maxBytes: 5 * MiB } as const
 
 export const whatsapp: MetaChannel = {
   maxTextLength: 4_096,
-  shown: markdownFormatter({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
+  formatText: markdownFormatter({ strong: "*", emphasis: "_", code: "`", fence: "```" }),
   text,
   // WebP is only for stickers, and GIF is not supported.
-  carries: {
+  fileTypes: {
     "image/jpeg": picture,
     "image/png": picture,
     "application/pdf": { as: "document", maxBytes: 100 * MiB }
@@ -75,7 +75,7 @@ export const whatsapp: MetaChannel = {
   uploadedFileId: (answer) => Option.map(decodeUpload(answer), ({ id }) => id),
   file,
   messageId: (answer) => Option.map(decodeSent(answer), ({ messages: [{ id }] }) => id),
-  seen: (_, messageId) => [
+  markSeen: (_, messageId) => [
     {
       messaging_product: "whatsapp",
       status: "read",

@@ -72,9 +72,10 @@ const partsOf = (
 ): ReadonlyArray<{ readonly body: string; readonly media?: StoredAttachment }> => {
   // The job of this part reports that the channel no longer exists.
   if (adapter === null) return [{ body: text }]
-  const { maxCaptionLength, maxTextLength, shown } = adapter
+  const { maxCaptionLength, maxTextLength, formatText } = adapter
   // Text of a human is sent unchanged.
-  const texts = author === "human" ? split(text, maxTextLength) : splitFormatted(shown(text), maxTextLength)
+  const texts =
+    author === "human" ? split(text, maxTextLength) : splitFormatted(formatText(text), maxTextLength)
   const [first = "", ...more] = texts
   const [media, ...others] = attachments
   if (media !== undefined && others.length === 0 && more.length === 0 && first.length <= maxCaptionLength)
@@ -83,9 +84,9 @@ const partsOf = (
 }
 
 const carriedFileOf = (
-  { carries }: ChannelAdapter,
+  { fileTypes }: ChannelAdapter,
   { mimeType }: StoredAttachment
-): CarriedFile | undefined => Object.entries(carries).find(([type]) => type === mimeType)?.[1]
+): CarriedFile | undefined => Object.entries(fileTypes).find(([type]) => type === mimeType)?.[1]
 
 /** As a refusal: the part was not sent, although its file may have been uploaded. */
 const asRefusal = ({ message, retryable }: ChannelError) => channelRefusal(message, retryable)
@@ -317,7 +318,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       const { lastMessageId } = found.value
       yield* Effect.gen(function* () {
         const adapter = yield* adapterOf(found.value)
-        yield* adapter.seen(yield* recipientOf(found.value), lastMessageId)
+        yield* adapter.markSeen(yield* recipientOf(found.value), lastMessageId)
       }).pipe(
         Effect.catchAll(({ message }) => Effect.logDebug("A message could not be marked as read", message))
       )

@@ -40,7 +40,7 @@ const checkFiles = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedF
   Effect.gen(function* () {
     if (adapter === null) return
     for (const { mimeType, staged } of files) {
-      const carriedFile = adapter.carries[mimeType]
+      const carriedFile = adapter.fileTypes[mimeType]
       if (carriedFile === undefined) {
         return yield* new UnsupportedAttachmentType({
           message: `The conversation's channel does not carry attachments of type ${mimeType}.`

@@ -87,10 +87,10 @@ const adapter = (name: string, isTold: boolean, asked: Array<string>): ChannelAd
   },
   maxTextLength: 1_000,
   maxCaptionLength: 0,
-  shown: (text) => text,
-  carries: {},
+  formatText: (text) => text,
+  fileTypes: {},
   send: unused,
-  seen: unused,
+  markSeen: unused,
   locate: unused,
   read: unused
 })
