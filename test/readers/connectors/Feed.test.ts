@@ -1,10 +1,9 @@
 /** What is read of the entries of feeds as they are written. */
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import { feed } from "../../../src/readers/connectors/Feed.ts"
 import { layerReaders } from "../Site.ts"
-import { serveStub } from "./StubService.ts"
+import { longestWait, serveStub } from "./StubService.ts"
 
 const start = { cursor: null, position: null, known: () => undefined }
 
@@ -89,15 +88,7 @@ it.scopedLive("entries with the same link are documents of their own", () =>
 it.scopedLive("requests are served while a large feed is read", () =>
   Effect.gen(function* () {
     const body = rss(`<title>A</title><link>https://e.org/a</link><description>${"<a/>".repeat(1_000_000)}`)
-    let longest = 0
-    let before = performance.now()
-    const clock = yield* Effect.sync(() => {
-      const now = performance.now()
-      longest = Math.max(longest, now - before)
-      before = now
-    }).pipe(Effect.zipRight(Effect.sleep("2 millis")), Effect.forever, Effect.fork)
-    yield* read(body)
-    yield* Fiber.interrupt(clock)
+    const longest = yield* longestWait(read(body))
     expect(longest).toBeLessThan(300)
   }).pipe(Effect.provide(layerReaders))
 )
