@@ -160,6 +160,8 @@ export const longestWait = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effec
       before = now
     }).pipe(Effect.zipRight(Effect.sleep("2 millis")), Effect.forever, Effect.fork)
     yield* work
+    // What the end of the work made them wait counts, too.
+    yield* Effect.sleep("20 millis")
     yield* Fiber.interrupt(others)
     return longest
   })
