@@ -70,7 +70,7 @@ const Position = Schema.Struct({ space: Schema.String, after: Schema.String })
 const noSpace = (key: string) =>
   permanentError("no_space", `There is no space ${key}, or this account may not see it.`)
 
-/** Parts of macros and tasks that are not text of the page. */
+/** Parts of macros and tasks that are not text of the page, but for titles of macros. */
 const skippedElements = new Set(["parameter", "placeholder", "task-id", "task-uuid", "task-status"])
 /** HTML elements for those of Confluence. */
 const htmlElements = new Map([
@@ -91,7 +91,7 @@ function* htmlOfStorage(storage: string): Generator<undefined, string> {
   let linkTitle = ""
   yield* scanSteps(storage, {
     open: (name, tag) => {
-      if (skippedElements.has(name)) skippedDepth++
+      if (skippedElements.has(name) && attributeOf(tag, "ac:name") !== "title") skippedDepth++
       if (skippedDepth > 0) return
       if (!/^(?:ac|ri):/u.test(tag)) html += name === "time" ? attributeOf(tag, "datetime") : `<${tag}>`
       else if (name === "plain-text-body") html += "<pre><code>"

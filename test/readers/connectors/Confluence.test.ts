@@ -54,6 +54,17 @@ it.scopedLive("a link is its own text, or else the title of its page", () =>
   })
 )
 
+it.scopedLive("titles of macros, such as a state or the head of a panel, are text", () =>
+  Effect.gen(function* () {
+    const macro = (name: string, title: string, body: string) =>
+      `<ac:structured-macro ac:name="${name}"><ac:parameter ac:name="title">${title}</ac:parameter><ac:parameter ac:name="colour">Green</ac:parameter>${body}</ac:structured-macro>`
+    const found = yield* read(
+      `<p>The state is ${macro("status", "In review", "")} now.</p>${macro("info", "Careful", "<ac:rich-text-body><p>It is hot.</p></ac:rich-text-body>")}`
+    )
+    expect(found).toBe("The state is In review now.\n\nCareful\n\nIt is hot.")
+  })
+)
+
 it.scopedLive("tasks are a list, and dates are text", () =>
   Effect.gen(function* () {
     const task = (id: number, text: string) =>
