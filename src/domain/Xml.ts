@@ -21,7 +21,8 @@ export const unescape = (text: string): string =>
 export interface XmlVisitor {
   readonly open: (name: string, tag: string) => void
   readonly close: (name: string) => void
-  readonly text: (text: string) => void
+  /** `written` is the text with its entities as they are in the document; undefined for a CDATA section. */
+  readonly text: (text: string, written?: string) => void
 }
 
 const nameOf = (tag: string): string => /^\/?(?:[\w.-]{1,40}:)?([\w.-]{1,60})/.exec(tag)?.[1] ?? ""
@@ -38,19 +39,43 @@ const commentOrCdata = (
   return { end: end + mark.length, text: mark === "]]>" ? xml.slice(open + 9, end) : "" }
 }
 
-/** Calls the visitor for each tag and text, in order. */
-export const scan = (xml: string, visitor: XmlVisitor): void => {
+/** A quoted value of an attribute. It has no `<`, so a quote without an end reaches only to the next tag. */
+const quotedValue = /"[^"<]*"|'[^'<]*'/y
+
+/** The `>` that ends the tag at `open`, and is in no quoted value; -1 when there is none. */
+const tagEnd = (xml: string, open: number): number => {
+  for (let at = open + 1; at < xml.length; at++) {
+    const character = xml.charAt(at)
+    if (character === ">") return at
+    if (character !== '"' && character !== "'") continue
+    quotedValue.lastIndex = at
+    if (!quotedValue.test(xml)) return xml.indexOf(">", at)
+    at = quotedValue.lastIndex - 1
+  }
+  return -1
+}
+
+/** Number of tags between two points where the caller may pause: less than a millisecond. */
+const pauseTags = 500
+
+/** Like {@link scan}, step by step, so that the caller can pause. */
+export function* scanSteps(xml: string, visitor: XmlVisitor): Generator<undefined, void> {
+  let tags = 0
   for (let at = 0; at < xml.length;) {
     const open = xml.indexOf("<", at)
     if (open === -1) return
-    if (open > at) visitor.text(unescape(xml.slice(at, open)))
+    if (open > at) {
+      const written = xml.slice(at, open)
+      visitor.text(unescape(written), written)
+    }
+    if (++tags % pauseTags === 0) yield undefined
     const section = commentOrCdata(xml, open)
     if (section !== undefined) {
       if (section.text !== "") visitor.text(section.text)
       at = section.end
       continue
     }
-    const close = xml.indexOf(">", open)
+    const close = tagEnd(xml, open)
     if (close === -1) return
     const tag = xml.slice(open + 1, close)
     const name = nameOf(tag)
@@ -63,6 +88,12 @@ export const scan = (xml: string, visitor: XmlVisitor): void => {
     }
     at = close + 1
   }
+}
+
+/** Calls the visitor for each tag and text, in order. */
+export const scan = (xml: string, visitor: XmlVisitor): void => {
+  const steps = scanSteps(xml, visitor)
+  while (steps.next().done !== true);
 }
 
 const attributePatterns = new Map<string, RegExp>()

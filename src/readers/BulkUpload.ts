@@ -82,7 +82,7 @@ const readEntry = Effect.fn("BulkUpload.readEntry")(function* (bytes: Uint8Array
 
 const readArchive = (archive: Uint8Array, journal: Journal) =>
   Effect.gen(function* () {
-    const entries = (yield* zipEntries(archive)).filter(isDocument)
+    const entries = yield* zipEntries(archive, isDocument)
     if (entries.length === 0) return yield* noDocuments
     const nameOf = makeNames()
     let bytesLeft: number = zipLimits.totalBytes

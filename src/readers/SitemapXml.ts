@@ -55,6 +55,19 @@ const modifiedAfter = (xml: string, prefix: string, from: number): string | null
   return start === -1 || end === -1 ? null : elementText(entry.slice(start, Math.min(end, start + 64)))
 }
 
+/** Entries that are commented out are not in the sitemap. */
+function* withoutComments(xml: string): Generator<undefined, string> {
+  const parts: Array<string> = []
+  let at = 0
+  for (let open = xml.indexOf("<!--"); open !== -1; open = xml.indexOf("<!--", at)) {
+    parts.push(xml.slice(at, open))
+    const end = xml.indexOf("-->", open + 4)
+    at = end === -1 ? xml.length : end + 3
+    if (parts.length % pauseLocations === 0) yield undefined
+  }
+  return parts.length === 0 ? xml : parts.join("") + xml.slice(at)
+}
+
 /** The contents of `loc` elements with the prefix of the root. Others, such as `image:loc`, are ignored. */
 function* locationsIn(xml: string, prefix: string): Generator<undefined, ReadonlyArray<Location>> {
   const found: Array<Location> = []
@@ -113,7 +126,8 @@ export function* sitemapSteps(text: string): Generator<undefined, Sitemap | unde
   const head = text.slice(0, 16_384)
   const [, prefix = "", root] = /<([\w.-]{1,40}:)?(sitemapindex|urlset)[\s>]/.exec(head) ?? []
   if (root !== undefined) {
-    return yield* sitemapOf(root === "urlset" ? "pages" : "index", yield* locationsIn(text, prefix))
+    const locations = yield* locationsIn(yield* withoutComments(text), prefix)
+    return yield* sitemapOf(root === "urlset" ? "pages" : "index", locations)
   }
   if (head.trimStart().startsWith("<")) return undefined
   const lines = nonEmptyLines(text)

@@ -11,6 +11,8 @@ import { MiB } from "../domain/Bytes.ts"
 
 export const zipLimits = {
   entries: 2_000,
+  /** Maximum entries with those that are left out, such as folders. */
+  allEntries: 20_000,
   /** Maximum bytes of one entry. */
   entryBytes: 50 * MiB,
   /** Maximum bytes of all entries. */
@@ -35,7 +37,7 @@ const notAZip = permanentError(
 )
 const tooMany = permanentError(
   "too_many_entries",
-  `The ZIP has more than ${zipLimits.entries} files. Split it into several.`
+  `The ZIP has more than ${zipLimits.entries} files, or ${zipLimits.allEntries} with folders and hidden files. Split it into several.`
 )
 const tooLarge = permanentError("too_large", "The ZIP unpacks to more than 500 MB. Split it into several.")
 
@@ -123,27 +125,34 @@ const entryAt = (
   return { entry, next: extraStart + (extraLength ?? 0) + (commentLength ?? 0) }
 }
 
-const readDirectory = (archive: Uint8Array): ReadonlyArray<ZipEntry> | ReaderError => {
+const readDirectory = (
+  archive: Uint8Array,
+  isWanted: (entry: ZipEntry) => boolean
+): ReadonlyArray<ZipEntry> | ReaderError => {
   const view = viewOf(archive)
   const end = findEnd(view)
   if (end === -1) return notAZip
   const entries: Array<ZipEntry> = []
+  let all = 0
   let at = view.getUint32(end + 16, true)
   // A ZIP64 archive has the real position in a record to which a locator before the end record points.
   if (at === zip64Mark && end >= 20)
     at = Number(view.getBigUint64(Number(view.getBigUint64(end - 12, true)) + 48, true))
   while (at + 46 <= end && view.getUint32(at, true) === directoryMark) {
-    if (entries.length === zipLimits.entries) return tooMany
     const { entry, next } = entryAt(archive, view, at)
-    entries.push(entry)
+    if (isWanted(entry)) entries.push(entry)
+    if (entries.length > zipLimits.entries || ++all > zipLimits.allEntries) return tooMany
     at = next
   }
-  return entries.length === 0 && view.getUint16(end + 10, true) > 0 ? notAZip : entries
+  return all === 0 && view.getUint16(end + 10, true) > 0 ? notAZip : entries
 }
 
-/** The entries in the archive's order, including directories. Nothing is unpacked yet. */
-export const zipEntries = (archive: Uint8Array): Effect.Effect<ReadonlyArray<ZipEntry>, ReaderError> =>
-  Effect.try({ try: () => readDirectory(archive), catch: () => notAZip }).pipe(
+/** The wanted entries in the archive's order. Nothing is unpacked yet. */
+export const zipEntries = (
+  archive: Uint8Array,
+  isWanted: (entry: ZipEntry) => boolean = () => true
+): Effect.Effect<ReadonlyArray<ZipEntry>, ReaderError> =>
+  Effect.try({ try: () => readDirectory(archive, isWanted), catch: () => notAZip }).pipe(
     Effect.flatMap((found) => (found instanceof ReaderError ? Effect.fail(found) : Effect.succeed(found))),
     Effect.filterOrFail(
       (entries) => entries.reduce((sum, { bytes }) => sum + bytes, 0) <= zipLimits.totalBytes,

@@ -39,15 +39,19 @@ const withoutClosingHashes = (text: string): string => {
   return /\s/.test(text.charAt(end - 1)) ? text.slice(0, end) : text
 }
 
-/** The first top-level heading outside code fences, as `# …` or underlined with `===`. */
-const headingTitle = (body: string): string => {
+const topHeading = /^# /
+/** Marks of headings of any level. */
+export const anyHeading = /^#{1,6}[ \t]/
+
+/** The first heading outside code fences whose mark is `mark`, or that is underlined with `===`. */
+const headingTitle = (body: string, mark: RegExp): string => {
   let fenced = false
   let previous = ""
   for (const line of body.split("\n")) {
     const text = line.trim()
     if (text.startsWith("```") || text.startsWith("~~~")) fenced = !fenced
-    else if (!fenced && text.startsWith("# ")) {
-      const title = cleanHeading(withoutClosingHashes(text).slice(2))
+    else if (!fenced && mark.test(text)) {
+      const title = cleanHeading(withoutClosingHashes(text).replace(mark, ""))
       if (title !== "") return title
     } else if (!fenced && previous !== "" && text.length > 2 && text === "=".repeat(text.length))
       return cleanHeading(previous)
@@ -56,8 +60,14 @@ const headingTitle = (body: string): string => {
   return ""
 }
 
-/** The text has Unix line ends. `title` is that of the front matter, else of the first heading; empty without either. */
-export const parseMarkdown = (file: string): { readonly title: string; readonly text: string } => {
+/**
+ * The text has Unix line ends. `title` is that of the front matter, else of the first heading, which is a top-level one
+ * unless `mark` says otherwise; empty without either.
+ */
+export const parseMarkdown = (
+  file: string,
+  mark = topHeading
+): { readonly title: string; readonly text: string } => {
   const { matter, body } = frontMatterOf(file.replaceAll("\r\n", "\n"))
-  return { title: matterTitle(matter) || headingTitle(body), text: body }
+  return { title: matterTitle(matter) || headingTitle(body, mark), text: body }
 }

@@ -2,6 +2,7 @@
  * Similarity of two questions by their words alone, so that a match can be explained. The same words in the same order
  * are fully similar. Otherwise the share of common words decides, provided that numbers and negations are the same.
  */
+import { isFunctionWord } from "./FunctionWords.ts"
 import { terms, withoutJoiners } from "./Tokenizer.ts"
 import { isSameSet } from "./Statements.ts"
 
@@ -30,6 +31,12 @@ const wordsOf = (text: string): ReadonlyArray<string> =>
 const numbersOf = (words: ReadonlyArray<string>) => new Set(words.filter((found) => /[\p{N}+#]/u.test(found)))
 const meaningWordsOf = (words: ReadonlyArray<string>) =>
   new Set(words.filter((found) => meaningWords.has(found)))
+
+/** True for a question of function words only, such as "Who are you?". No index has its words. */
+export const hasOnlyFunctionWords = (question: string): boolean => {
+  const words = wordsOf(question.slice(0, maxLength))
+  return words.length > 0 && words.every(isFunctionWord)
+}
 
 /** 1 for the same question, at least {@link minSimilarity} for one with the same meaning, else 0. */
 export const similarity = (asked: string, question: string): number => {

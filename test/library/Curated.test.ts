@@ -41,6 +41,33 @@ describe("A curated source", () => {
     return made.id
   }
 
+  it("of questions without words that a search counts, answers whoever asks them", async () => {
+    await fresh()
+    const pairs = [
+      ["Wer sind Sie?", "Wir sind eine kleine Werft an der Elbe."],
+      ["Кто вы?", "Мы небольшая компания, которая строит лодки."],
+      ["Quem são vocês?", "Somos uma pequena empresa que constrói barcos."],
+      ["Wie zijn jullie?", "Wij zijn een klein bedrijf dat boten bouwt."],
+      ["ما هذا؟", "هذا موقع عن القوارب والأشرعة."]
+    ] as const
+    const others = Array.from({ length: 40 }, (_, place) => ({
+      question: `What does boat ${place} cost?`,
+      answer: `Boat ${place} costs ${place} coins.`
+    }))
+    const config = { pairs: [...pairs.map(([question, answer]) => ({ question, answer })), ...others] }
+    await added({ type: "QA", name: "Answers", labels: ["staff"], config })
+    for (const [question, answer] of pairs) {
+      const { citations, reply } = await agent.chat({
+        message: `  ${question.replace(/[?؟]/, "").toUpperCase()} ! `
+      })
+      expect(reply).toContain(answer)
+      expect(citations[0]).toMatchObject({ title: question, score: 1 })
+    }
+    const asked = { message: "Wer sind Sie?", filter: { labels: ["guests"] } }
+    expect((await agent.chat(asked)).reply).not.toContain("Werft")
+    expect((await agent.chat({ message: "Wer sind Sie nicht?" })).reply).not.toContain("Werft")
+  })
+
   it("of text answers, is edited in place and read again by itself", async () => {
     await fresh()
     const text = "# Opening hours\n\nThe shop opens at nine o'clock in the morning."

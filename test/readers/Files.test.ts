@@ -204,6 +204,12 @@ describe("A BULK_UPLOAD source", () => {
   test(
     "An archive of more than 2,000 files, of nothing, of none, and none at all each say what is wrong",
     Effect.gen(function* () {
+      const withMetadata = Array.from({ length: 700 }, (_, place) => [
+        [`${place}/`, ""],
+        [`${place}/a.txt`, `Words ${place}`],
+        [`__MACOSX/${place}/._a.txt`, "Metadata"]
+      ])
+      expect(yield* bulk(zip(Object.fromEntries(withMetadata.flat())))).toHaveLength(700)
       const many = zip(Object.fromEntries(Array.from({ length: 2_001 }, (_, place) => [`${place}.txt`, "x"])))
       expect((yield* Effect.flip(bulk(many))).code).toBe("too_many_entries")
       expect((yield* Effect.flip(bulk(zip({})))).code).toBe("empty")

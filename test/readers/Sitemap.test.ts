@@ -189,6 +189,11 @@ describe("A SITEMAP source", () => {
       locations: ["https://a.example/x?a=1&b=2", "https://a.example/%3Cy%3E"],
       modified: new Map()
     })
+    expect(
+      parseSitemap(
+        "<urlset><!-- <url><loc>https://a.example/old</loc></url> --><url><loc>https://a.example/</loc></url><!--</urlset>"
+      )?.locations
+    ).toEqual(["https://a.example/"])
     expect(parseSitemap("<html></html>")).toBeUndefined()
     expect(parseSitemap("just words")).toBeUndefined()
     expect(parseSitemap(`<urlset>${"<loc>".repeat(1_000_000)}`)).toEqual({

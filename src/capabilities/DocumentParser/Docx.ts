@@ -1,9 +1,9 @@
 /** DOCX: paragraphs, headings by style, lists and tables of the main text, as Markdown, in one pass over the XML. */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
-import { mainPart, openContainer, markdownTable } from "./Container.ts"
+import { mainPart, openContainer, markdownTable, relationships } from "./Container.ts"
 import { normalizeSpace } from "./PlainText.ts"
-import { unescape } from "../../domain/Xml.ts"
+import { attribute, scan, unescape } from "../../domain/Xml.ts"
 
 const malformed = new ParseError({
   code: "malformed",
@@ -14,6 +14,8 @@ interface Paragraph {
   readonly prefix: string
 }
 interface Writer {
+  /** Heading marks by the id of the style. */
+  readonly headings: ReadonlyMap<string, string>
   readonly blocks: Array<string>
   paragraph: Array<string>
   prefix: string
@@ -27,10 +29,41 @@ interface Writer {
   openDuplicates: number
 }
 
+/** `style` is the name of a built-in style, which is English in every language, or an id without a name. */
 const headingOf = (style: string): string => {
   const level = /^(?:heading|berschrift|titre|überschrift)\s?([1-6])/i.exec(style)?.[1]
   if (level !== undefined) return `${"#".repeat(Number(level))} `
   return /^title$/i.test(style) ? "# " : ""
+}
+
+/** Maximum number of styles of which one is based on the next. */
+const maxBases = 10
+
+/**
+ * Heading marks by the id of the style. In Word in other languages the ids of headings are others, such as `Kop1`. Styles
+ * that are based on a heading are headings.
+ */
+const headingStyles = (xml: string): ReadonlyMap<string, string> => {
+  const names = new Map<string, string>()
+  const bases = new Map<string, string>()
+  let id = ""
+  scan(xml, {
+    open: (name, tag) => {
+      if (name === "style") id = attribute(tag, "w:styleId")
+      else if (name === "name") names.set(id, attribute(tag, "w:val"))
+      else if (name === "basedOn") bases.set(id, attribute(tag, "w:val"))
+    },
+    close: (name) => {
+      if (name === "style") id = ""
+    },
+    text: () => undefined
+  })
+  const markOf = (style: string, depth: number): string => {
+    const mark = headingOf(names.get(style) ?? style)
+    const base = bases.get(style)
+    return mark !== "" || base === undefined || depth === maxBases ? mark : markOf(base, depth + 1)
+  }
+  return new Map([...names.keys()].map((style) => [style, markOf(style, 0)]))
 }
 
 const endParagraph = (writer: Writer): void => {
@@ -80,7 +113,10 @@ const starts: Readonly<Record<string, (writer: Writer, tag: string) => void>> = 
   "w:br": (writer) => writer.paragraph.push("\n"),
   "w:cr": (writer) => writer.paragraph.push("\n"),
   "w:noBreakHyphen": (writer) => writer.paragraph.push("-"),
-  "w:pStyle": (writer, tag) => (writer.prefix = headingOf(valueOf(tag)) || writer.prefix),
+  "w:pStyle": (writer, tag) => {
+    const style = valueOf(tag)
+    writer.prefix = (writer.headings.get(style) ?? headingOf(style)) || writer.prefix
+  },
   "w:numPr": (writer) => (writer.prefix ||= "- "),
   // The number 0 takes the paragraph out of the list.
   "w:numId": (writer, tag) => valueOf(tag) === "0" && writer.prefix === "- " && (writer.prefix = ""),
@@ -109,8 +145,9 @@ const readTag = (writer: Writer, tag: string): void => {
   else starts[name]?.(writer, tag)
 }
 
-const toMarkdown = (xml: string): string => {
+const toMarkdown = (xml: string, headings: ReadonlyMap<string, string>): string => {
   const writer: Writer = {
+    headings,
     blocks: [],
     paragraph: [],
     prefix: "",
@@ -138,7 +175,8 @@ const toMarkdown = (xml: string): string => {
 
 const firstHeading = (content: string): string => /^# (.{1,300})$/m.exec(content)?.[1]?.trim() ?? ""
 
-const isNeeded = (name: string): boolean => name === "_rels/.rels" || /^word\/document[^/]*\.xml$/i.test(name)
+const isNeeded = (name: string): boolean =>
+  name === "_rels/.rels" || /^word\/(?:_rels\/document[^/]*\.rels|(?:document|styles)[^/]*\.xml)$/i.test(name)
 
 /** `title` is the first top heading, or empty. */
 export const parseDocx = (
@@ -146,8 +184,10 @@ export const parseDocx = (
 ): Effect.Effect<Pick<ParsedDocument, "title" | "format" | "content">, ParseError> =>
   Effect.gen(function* () {
     const container = yield* openContainer(bytes, isNeeded)
-    const main = container.text(mainPart(container, "word/document.xml"))
+    const part = mainPart(container, "word/document.xml")
+    const main = container.text(part)
     if (main === "") return yield* malformed
-    const content = toMarkdown(main)
+    const styles = relationships(container, part).find(({ type }) => type === "styles")?.target
+    const content = toMarkdown(main, headingStyles(container.text(styles ?? "word/styles.xml")))
     return { title: firstHeading(content), format: "markdown" as const, content }
   })

@@ -21,7 +21,7 @@ export const parseText = (text: string): ParsedText => ({ format: "text", conten
 
 const delimiterOf = (text: string): string => {
   const end = text.indexOf("\n")
-  const header = end === -1 ? text : text.slice(0, end)
+  const header = (end === -1 ? text : text.slice(0, end)).replace(/"[^"]*"/g, "")
   const counts = [",", ";", "\t", "|"].map((mark) => ({ mark, count: header.split(mark).length }))
   return counts.reduce((best, next) => (next.count > best.count ? next : best)).mark
 }

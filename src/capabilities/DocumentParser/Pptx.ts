@@ -120,7 +120,7 @@ const titleOf = ({ shapes }: Slide): string =>
     shapes
       .filter(isTitle)
       .flatMap(({ paragraphs }) => paragraphs)
-      .join("")
+      .join(" ")
   )
 
 const slideBlocks = (slide: Slide, notes: string, number: number): ReadonlyArray<string> => {

@@ -7,9 +7,10 @@ import {
   type SteppedDocument,
   permanentError
 } from "../../capabilities/SourceReaders.ts"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
 import { Text, trimmed } from "../../domain/Text.ts"
-import { scan } from "../../domain/Xml.ts"
+import { scanSteps } from "../../domain/Xml.ts"
 import { escaped, markdownOf } from "./HtmlText.ts"
 import { urlAt, requestJson } from "./Requests.ts"
 
@@ -69,52 +70,66 @@ const Position = Schema.Struct({ space: Schema.String, after: Schema.String })
 const noSpace = (key: string) =>
   permanentError("no_space", `There is no space ${key}, or this account may not see it.`)
 
-/** Parts of macros that are not text of the page. */
-const skippedElements = new Set(["parameter", "placeholder"])
+/** Parts of macros and tasks that are not text of the page, but for titles of macros. */
+const skippedElements = new Set(["parameter", "placeholder", "task-id", "task-uuid", "task-status"])
+/** HTML elements for those of Confluence. */
+const htmlElements = new Map([
+  ["task-list", "ul"],
+  ["task", "li"]
+])
+/** The value as it is written, which is text of HTML, too. */
 const attributeOf = (tag: string, name: string): string => tag.split(`${name}="`)[1]?.split('"')[0] ?? ""
 
 /**
- * Converts Confluence's storage format to HTML: code as code, links as their text, other macros as their inner text.
+ * Converts Confluence's storage format to HTML: code as code, links as their text or else the title of their page, other
+ * macros as their inner text. Yields undefined where the caller may pause.
  */
-const htmlOfStorage = (storage: string): string => {
+function* htmlOfStorage(storage: string): Generator<undefined, string> {
   let html = ""
   let skippedDepth = 0
-  scan(storage, {
+  /** What an open link shows if it has no text of its own. */
+  let linkTitle = ""
+  yield* scanSteps(storage, {
     open: (name, tag) => {
-      if (!/^(?:ac|ri):/u.test(tag)) {
-        if (skippedDepth === 0) html += `<${tag}>`
-        return
-      }
-      if (skippedElements.has(name)) skippedDepth++
+      if (skippedElements.has(name) && attributeOf(tag, "ac:name") !== "title") skippedDepth++
       if (skippedDepth > 0) return
-      if (name === "plain-text-body") html += "<pre><code>"
-      if (tag.startsWith("ri:page")) html += escaped(attributeOf(tag, "ri:content-title"))
-      if (tag.startsWith("ri:url")) html += escaped(attributeOf(tag, "ri:value"))
+      if (!/^(?:ac|ri):/u.test(tag)) html += name === "time" ? attributeOf(tag, "datetime") : `<${tag}>`
+      else if (name === "plain-text-body") html += "<pre><code>"
+      else if (name === "link") linkTitle = ""
+      else if (name === "link-body" || name === "plain-text-link-body") linkTitle = ""
+      else if (tag.startsWith("ri:page")) linkTitle = attributeOf(tag, "ri:content-title")
+      else if (tag.startsWith("ri:url")) linkTitle = attributeOf(tag, "ri:value")
+      else if (htmlElements.has(name)) html += `<${htmlElements.get(name)}>`
     },
     close: (name) => {
       if (skippedElements.has(name)) skippedDepth = Math.max(0, skippedDepth - 1)
       else if (skippedDepth > 0) return
       else if (name === "plain-text-body") html += "</code></pre>"
-      else if (/^[a-z][a-z0-9]{0,15}$/u.test(name) && !elementsWithoutHtml.has(name)) html += `</${name}>`
+      else if (name === "link") {
+        html += linkTitle
+        linkTitle = ""
+      } else if (htmlElements.has(name)) html += `</${htmlElements.get(name)}>`
+      else if (/^[a-z][a-z0-9]{0,15}$/u.test(name) && !elementsWithoutEnd.has(name)) html += `</${name}>`
     },
-    text: (text) => {
-      if (skippedDepth === 0) html += escaped(text)
+    // Named entities of HTML are common, and are written as HTML has them.
+    text: (text, written) => {
+      if (skippedDepth === 0) html += written ?? escaped(text)
     }
   })
   return html
 }
 
-/** Names, without prefix, of elements that have no HTML equivalent. */
-const elementsWithoutHtml = new Set([
+/** Names, without prefix, of elements that have no end tag in HTML. */
+const elementsWithoutEnd = new Set([
+  "br",
   "image",
-  "link",
   "emoticon",
   "page",
   "url",
   "user",
   "attachment",
-  "task",
-  "layout"
+  "layout",
+  "time"
 ])
 
 const authorization = (email: string, token: string) => ({
@@ -170,7 +185,8 @@ export const confluence = sourceReader({
         if (page.status !== "current") continue
         if (known(uri) === revision) unchanged.push(uri)
         else {
-          const text = yield* markdownOf(htmlOfStorage(page.body.storage?.value ?? ""), page.title, uri)
+          const html = yield* inSlices(htmlOfStorage(page.body.storage?.value ?? ""))
+          const text = yield* markdownOf(html, page.title, uri)
           if (text === null) {
             unread.push({ uri, reason: "unreadable" })
             continue

@@ -1,17 +1,21 @@
 /** Reader `feed`: the entries of an RSS 2.0, RSS 1.0 or Atom feed. */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import type { OutboundResponse } from "../../capabilities/OutboundHttp.ts"
 import {
   setting,
   sourceReader,
   type SteppedDocument,
   permanentError
 } from "../../capabilities/SourceReaders.ts"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import { urlOf } from "../../domain/Address.ts"
 import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
-import { scan } from "../../domain/Xml.ts"
-import { markdownOf } from "./HtmlText.ts"
+import { charsetIn, decodeAs, decodeUtf8, markedEncoding } from "../../domain/knowledge/Encoding.ts"
+import { attribute, scanSteps, unescape } from "../../domain/Xml.ts"
+import { escaped, markdownOf } from "./HtmlText.ts"
 import { request } from "./Requests.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
@@ -70,19 +74,24 @@ const fields: Readonly<Record<string, keyof Entry>> = {
   date: "updated"
 }
 
-const hrefOf = (tag: string): string | undefined => /\shref\s?=\s?["']([^"']{1,2048})["']/u.exec(tag)?.[1]
 const isAlternate = (tag: string) => !/\srel\s?=\s?["'](?!alternate)/u.test(tag)
 
-/** The entries of a feed in order; null when the text is not a feed. Markup within a field is part of its text. */
-const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
+const isPlainText = (tag: string) => /^text(?:\/plain)?$/u.test(attribute(tag, "type"))
+
+/**
+ * The entries of a feed in order; null when the text is not a feed. Fields are HTML. Yields undefined where the caller
+ * may pause.
+ */
+function* entriesOf(xml: string): Generator<undefined, ReadonlyArray<Entry> | null> {
   const entries: Array<Entry> = []
   let isFeed = false
   let entry: Entry | undefined
-  /** Open elements within a field: XHTML content of Atom. */
   let field: string | undefined
+  let isPlain = false
+  /** Open elements within a field: XHTML content of Atom. */
   let openElements = 0
   let text = ""
-  scan(xml, {
+  yield* scanSteps(xml, {
     open: (name, tag) => {
       if (name === "rss" || name === "RDF" || name === "feed") isFeed = true
       if (entry === undefined) {
@@ -96,10 +105,10 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
         return
       }
       if (name === "link") {
-        const href = hrefOf(tag)
-        if (href !== undefined && isAlternate(tag) && entry.link === "") entry.link = href
+        if (isAlternate(tag) && entry.link === "") entry.link = attribute(tag, "href")
       }
       field = name
+      isPlain = isPlainText(tag)
       openElements = 0
       text = ""
     },
@@ -108,11 +117,12 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
       if (field !== undefined) {
         if (openElements > 0) {
           openElements--
-          text += `</${name}>`
+          // In HTML, the end of a line break would be another one.
+          if (name !== "br") text += `</${name}>`
           return
         }
         const entryField = fields[field]
-        const value = text.trim()
+        const value = isPlain ? escaped(text.trim()) : text.trim()
         if (field === "link" && value !== "" && entry.link === "") entry.link = value
         if (entryField !== undefined && entry[entryField] === "") entry[entryField] = value
         field = undefined
@@ -123,11 +133,24 @@ const entriesOf = (xml: string): ReadonlyArray<Entry> | null => {
         entry = undefined
       }
     },
-    text: (piece) => {
-      if (field !== undefined) text += piece
+    text: (piece, written) => {
+      if (field !== undefined) text += openElements > 0 ? (written ?? escaped(piece)) : piece
     }
   })
   return isFeed ? entries : null
+}
+
+const encodingDeclaration = /^\s{0,8}<\?xml\s[^>]{0,200}?\sencoding\s?=\s?["']([\w.:-]{2,40})["']/u
+
+/** The text: by byte order mark, else UTF-8 if valid, else by the content type or the XML declaration. */
+const textOf = ({ body, headers }: OutboundResponse): string => {
+  const marked = markedEncoding(body)
+  if (marked !== undefined) return decodeAs(body, marked)
+  return Option.getOrElse(decodeUtf8(body), () => {
+    const [, declared] =
+      encodingDeclaration.exec(new TextDecoder("latin1").decode(body.subarray(0, 256))) ?? []
+    return decodeAs(body, charsetIn(headers["content-type"] ?? "") ?? declared ?? "utf-8")
+  })
 }
 
 const notAFeed = permanentError("no_feed", "The address holds no RSS or Atom feed.")
@@ -139,14 +162,25 @@ interface FeedStep {
   readonly unread: Array<{ readonly uri: string; readonly reason: string }>
 }
 
+/**
+ * The link of the entry, else its id. Entries with the same link, such as versions on one page, are told apart by their
+ * ids; undefined for a repeated entry. `used` has the results for earlier entries.
+ */
+const uriOf = ({ id, link, title }: Entry, base: string, used: Set<string>): string | undefined => {
+  const address = (link === "" ? undefined : resolveUrl(link, base)) ?? id
+  const mark = encodeURIComponent((id || title).toWellFormed())
+  const own = used.has(address) ? `${address}${address.includes("#") ? "-" : "#"}${mark}` : address
+  if (address === "" || used.has(own)) return undefined
+  used.add(own)
+  return own
+}
+
 /** Adds the document of the entry to `step`, if it has one. */
-const addDocument = (entry: Entry, base: string, step: FeedStep) =>
+const addDocument = (entry: Entry, base: string, used: Set<string>, step: FeedStep) =>
   Effect.gen(function* () {
-    const uri =
-      (entry.link === "" ? undefined : resolveUrl(entry.link, base)) ??
-      (entry.id === "" ? undefined : entry.id)
+    const uri = uriOf(entry, base, used)
     if (uri === undefined) return
-    const title = entry.title.replaceAll(/<[^<>]{1,200}>/g, "").trim()
+    const title = unescape(entry.title.replaceAll(/<[^<>]{1,200}>/g, "")).trim()
     const html = entry.content === "" ? entry.summary : entry.content
     const body = yield* markdownOf(html, title, base)
     if (body === null) return void step.unread.push({ uri, reason: "unreadable" })
@@ -184,10 +218,13 @@ export const feed = sourceReader({
       if (cursor !== null && response.status === 304) {
         return { documents: [], next: { done: cursor, complete: false } }
       }
-      const entries = entriesOf(new TextDecoder().decode(response.body))
+      const entries = yield* inSlices(entriesOf(textOf(response)))
       if (entries === null) return yield* notAFeed
       const step: FeedStep = { documents: [], unread: [] }
-      yield* Effect.forEach(entries, (entry) => addDocument(entry, response.url, step), { discard: true })
+      const used = new Set<string>()
+      yield* Effect.forEach(entries, (entry) => addDocument(entry, response.url, used, step), {
+        discard: true
+      })
       // The next pass reads the feed again although it has not changed.
       const isWhole = step.unread.length === 0
       const done = {

@@ -33,17 +33,20 @@ const Value = Schema.Struct({
 })
 const decode = Schema.decodeUnknownOption(Value)
 
+/** White space of the text stays outside: within marks, it would make them part of the text. */
 const inline = ({ annotations, href, plain_text: text }: typeof Run.Type): string => {
-  if (text.trim() === "") return text
+  const words = text.trim()
+  if (words === "") return text
   const marked =
     annotations?.code === true
-      ? `\`${text}\``
+      ? `\`${words}\``
       : annotations?.bold === true
-        ? `**${text}**`
+        ? `**${words}**`
         : annotations?.italic === true
-          ? `*${text}*`
-          : text
-  return typeof href === "string" && /^https?:/u.test(href) ? `[${marked}](${href})` : marked
+          ? `*${words}*`
+          : words
+  const linked = typeof href === "string" && /^https?:/u.test(href) ? `[${marked}](${href})` : marked
+  return text.slice(0, text.indexOf(words)) + linked + text.slice(text.indexOf(words) + words.length)
 }
 
 const textOf = (runs: typeof Runs.Type = []): string => runs.map(inline).join("")
@@ -72,13 +75,20 @@ const marks: Readonly<Record<string, string>> = {
 }
 const lists = new Set(["bulleted_list_item", "numbered_list_item", "to_do", "toggle"])
 
+/** The fence is longer than those in the code. */
+const fenced = (code: string, language = ""): string => {
+  const longest = (code.match(/`{3,}/gu) ?? []).reduce((max, { length }) => Math.max(max, length), 2)
+  const fence = "`".repeat(longest + 1)
+  return `${fence}${language}\n${code}\n${fence}`
+}
+
 const blockText = (block: Block): string => {
   const { type } = block
   if (type === "divider") return "---"
   if (type === "table") return tableOf(block.children)
   const value = Option.getOrUndefined(decode(block.value))
   if (value === undefined) return ""
-  if (type === "code") return `\`\`\`${value.language ?? ""}\n${plainOf(value.rich_text)}\n\`\`\``
+  if (type === "code") return fenced(plainOf(value.rich_text), value.language)
   if (type === "equation") return value.expression ?? ""
   if (type === "to_do") return `- [${value.checked === true ? "x" : " "}] ${textOf(value.rich_text)}`
   const text = textOf(value.rich_text ?? value.caption)

@@ -1,11 +1,13 @@
-/** The text around chunks found by a search. */
+/** The text around chunks found by a search, and curated answers that no search finds. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
-import { DocumentId } from "../../domain/Ids.ts"
+import type { FoundChunk } from "../../capabilities/VectorSearch.ts"
+import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
+import type { RetrieveFilter } from "../../domain/knowledge/Chunk.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import * as Rows from "../Rows.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -34,6 +36,22 @@ const SectionRow = Schema.Struct({
 })
 
 const sectionsOf = Rows.all(SectionRow)
+
+const QuestionRow = Schema.Struct({ id: DocumentId, question: Schema.String })
+/** Maximum number of questions that are compared. */
+const maxQuestions = 1_000
+
+const ChunkRow = Schema.Struct({
+  id: ChunkId,
+  documentId: DocumentId,
+  sourceId: SourceId,
+  sourceName: Schema.String,
+  title: Schema.String,
+  heading: Schema.String,
+  ordinal: Schema.Int,
+  text: Schema.String,
+  url: Schema.String
+})
 
 /** Number of chunks of the section that are read before and after each place. No budget holds more of one section. */
 const chunksBefore = 24
@@ -108,6 +126,42 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
       )
     }, Effect.orDie)
 
-    return { around } as const
+    /**
+     * The questions of `QA` sources that the scope may read and that meet `filter`, of `min` to `max` characters, and
+     * their documents.
+     */
+    const questions = CheapSpans.fn("PassageStore.questions")(function* (
+      { agentId, sourceScope, tenantId }: ReadScope,
+      filter: RetrieveFilter,
+      { max, min }: { readonly min: number; readonly max: number }
+    ) {
+      const conditions = toJsonb(sourceScope === null ? [filter] : [sourceScope, filter])
+      return yield* sql`
+        select d.id, d.title as question
+        from sources s join documents d
+          on d.tenant_id = s.tenant_id and d.source_id = s.id and d.generation = s.live_generation
+        where s.tenant_id = ${tenantId} and s.agent_id = ${agentId} and s.type = 'QA'
+          and char_length(d.title) between ${min}::int and ${max}::int
+          and source_is_visible(s.id, s.type, s.labels, s.config -> 'metadata', ${conditions}::jsonb)
+        order by d.id limit ${maxQuestions}`.pipe(Rows.all(QuestionRow))
+    }, Effect.orDie)
+
+    /** The searchable chunks of a live document of the agent, in reading order, without scores. */
+    const chunksOf = CheapSpans.fn("PassageStore.chunksOf")(function* (
+      { agentId, tenantId }: ReadScope,
+      id: DocumentId
+    ) {
+      const found = yield* sql`
+        select c.id, d.id as "documentId", s.id as "sourceId", s.name as "sourceName", d.title, c.heading, c.ordinal,
+          c.content as text, d.uri as url
+        from documents d
+        join sources s on s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation = d.generation
+        join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.version is not null
+        where d.tenant_id = ${tenantId} and d.agent_id = ${agentId} and d.id = ${id}
+        order by c.ordinal`.pipe(Rows.all(ChunkRow))
+      return found.map((row): FoundChunk => ({ ...row, score: 0, lexical: 0, semantic: 0 }))
+    }, Effect.orDie)
+
+    return { around, questions, chunksOf } as const
   })
 }) {}

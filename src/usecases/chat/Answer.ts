@@ -57,7 +57,7 @@ export interface TurnServices {
 
 /** Searches for `query` and returns the passages not in `before`, within `tokens`. Records the search in the trace. */
 const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
-  { embedder, runtime, search, texts }: TurnServices,
+  services: TurnServices,
   turn: Turn,
   query: string,
   tokens: number,
@@ -65,10 +65,10 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
 ) {
   const { admission, request, scope } = turn
   const text = MaskedTurn.searchable(turn, query)
-  const searching = search.search(scope, {
+  const searching = services.search.search(scope, {
     text,
     topK: admission.topK,
-    ...minScores(admission.minScore, runtime, embedder),
+    ...minScores(admission.minScore, services.runtime, services.embedder),
     filter: request.filter
   })
   const [found, curated] =
@@ -76,7 +76,7 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
       ? yield* Effect.all(
           [
             searching,
-            Curated.find(search, scope, MaskedTurn.searchable(turn, request.message), request.filter)
+            Curated.find(services, scope, MaskedTurn.searchable(turn, request.message), request.filter)
           ],
           { concurrency: 2 }
         )
@@ -97,7 +97,7 @@ const findPassages = CheapSpans.fn("Answer.findPassages")(function* (
     }))
   })
   const curatedIds = new Set(curated?.chunks.map(({ id }) => id))
-  const around = chunks.length === 0 ? [] : yield* texts.around(scope, chunks)
+  const around = chunks.length === 0 ? [] : yield* services.texts.around(scope, chunks)
   const passages = Passages.fitPassages(chunks, around, tokens, before)
   return passages.map((passage) => ({ ...passage, curated: curatedIds.has(passage.chunk.id) }))
 })

@@ -25,8 +25,13 @@ import { type Reading, ReadingStore } from "../../store/knowledge/Readings.ts"
 import { ConnectorSettings } from "./ConnectorSettings.ts"
 import { toDocument } from "./NewDocuments.ts"
 
-/** Increment when the stored form of documents changes: all documents are then read again. */
-const readingVersion = 1
+/**
+ * Increment when the stored form of documents changes: they are then read again, unless the other system says that
+ * nothing has changed since its cursor.
+ */
+const readingVersion = 2
+/** Passes of different versions are not compared: what they do not name is then removed. */
+const passVersion = 1
 /** Maximum documents of one source. */
 const maxDocuments = 10_000
 /** Maximum crawl entries of one pass: documents, and documents that were left out. */
@@ -73,7 +78,7 @@ const digestsOf = (
   const sorted = Object.entries(settings)
     .filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(defaults[name]))
     .toSorted()
-  return [sha256([reader, sorted]), sha256([readingVersion, reader, sorted, labels])]
+  return [sha256([reader, sorted]), sha256([passVersion, reader, sorted, labels])]
 }
 
 /** True when everybody who may read the source may read the document. */

@@ -5,7 +5,7 @@ import { strToU8 } from "fflate"
 import { DocumentParser, type ParseRequest } from "../../../src/capabilities/DocumentParser.ts"
 import { layerInline } from "../../../src/capabilities/DocumentParser/Inline.ts"
 import { layOut, type PdfPage } from "../../../src/capabilities/DocumentParser/PdfLayout.ts"
-import { epubFiles, pack, xlsxFiles } from "../../fixtures/documents/OfficeWriter.ts"
+import { epubFiles, pack, pptxFiles, xlsxFiles } from "../../fixtures/documents/OfficeWriter.ts"
 
 const parser = layerInline({ maxPages: 50 })
 const parse = (source: Uint8Array | string, hints: Omit<ParseRequest, "bytes"> = {}) =>
@@ -45,6 +45,30 @@ describe("PDF", () => {
       expect(blocks).toContain("Words of 9 kinds.")
     })
   }
+
+  const joined = (...lines: ReadonlyArray<string>) =>
+    layOut([lines.map((text, line) => ({ text, height: 10, baseline: 700 - 12 * line }))]).content.split(
+      "\n\n"
+    )[1]
+
+  it("A word that a line ends with a hyphen of any kind is whole", () => {
+    expect(joined("The infor\u00ad", "mation of the uni\u2010", "versity is com-", "plete.")).toBe(
+      "The information of the university is complete."
+    )
+  })
+
+  it("Lines of scripts without spaces between words are joined without one", () => {
+    expect(joined("本製品の保証期間は購入日から", "一年間です。詳しくは、販売店", "に尋ねてください。")).toBe(
+      "本製品の保証期間は購入日から一年間です。詳しくは、販売店に尋ねてください。"
+    )
+    expect(joined("使用说明书由制造商提供，", "API 的说明在附录中。")).toBe(
+      "使用说明书由制造商提供， API 的说明在附录中。"
+    )
+    // Short lines are items of their own.
+    expect(joined("姓名：张三", "地址：北京市朝阳区建国路八十八号")).toBe(
+      "姓名：张三 地址：北京市朝阳区建国路八十八号"
+    )
+  })
 
   it("A line whose number is another one than on most pages is text", () => {
     expect(blocksOf((number) => [`Page ${number === 4 ? 40 : number}`, "Words.", "More."])).toContain(
@@ -116,8 +140,9 @@ describe("Markdown", () => {
 })
 
 describe("DOCX", () => {
-  const word = (body: string) =>
+  const word = (body: string, parts: Readonly<Record<string, string>> = {}) =>
     pack({
+      ...parts,
       "[Content_Types].xml":
         '<Types><Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"/></Types>',
       "word/document.xml": `<w:document><w:body>${body}</w:body></w:document>`
@@ -129,6 +154,41 @@ describe("DOCX", () => {
   const box = (body: string) =>
     `<w:r><mc:AlternateContent><mc:Choice><wps:txbx><w:txbxContent>${body}</w:txbxContent></wps:txbx></mc:Choice><mc:Fallback><w:pict><v:textbox><w:txbxContent>${body}</w:txbxContent></v:textbox></w:pict></mc:Fallback></mc:AlternateContent></w:r>`
   const contentOf = (body: string) => Effect.map(parse(word(body)), ({ content }) => content)
+
+  it.effect("Headings are those of the document's styles, whatever the language of Word", () =>
+    Effect.gen(function* () {
+      const named = (id: string, name: string, more = "") =>
+        `<w:style w:type="paragraph" w:styleId="${id}"><w:name w:val="${name}"/>${more}</w:style>`
+      const basedOn = (id: string) => `<w:basedOn w:val="${id}"/>`
+      const styles = `<w:styles>${[
+        named("Kop1", "heading 1", basedOn("Standaard")),
+        named("2", "heading 2"),
+        named("Hoofdstuk", "Hoofdstuk", basedOn("Kop1")),
+        named("Rond", "Rond", basedOn("Rond")),
+        named("Heading3", "Klein gedrukt")
+      ].join("")}</w:styles>`
+      const document = word(
+        ["Kop1", "2", "Hoofdstuk", "Rond", "Heading3", "Heading4"]
+          .map((id) => paragraph(run(id), style(id)))
+          .join(""),
+        {
+          "word/_rels/document.xml.rels":
+            '<Relationships><Relationship Id="a" Type="x/styles" Target="styles2.xml"/></Relationships>',
+          "word/styles2.xml": styles
+        }
+      )
+      const { content, title } = yield* parse(document)
+      expect(title).toBe("Kop1")
+      expect(content.split("\n\n")).toEqual([
+        "# Kop1",
+        "## 2",
+        "# Hoofdstuk",
+        "Rond",
+        "Heading3",
+        "#### Heading4"
+      ])
+    })
+  )
 
   it.effect("The text of a box is read once, apart from the paragraph that holds it", () =>
     Effect.gen(function* () {
@@ -212,7 +272,25 @@ describe("XLSX", () => {
   )
 })
 
+describe("PPTX", () => {
+  it.effect("The paragraphs of a title are words of their own", () =>
+    Effect.gen(function* () {
+      const shapes =
+        '<p:sp><p:nvSpPr><p:nvPr><p:ph type="ctrTitle"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>Quarterly</a:t></a:r></a:p><a:p><a:r><a:t>report</a:t></a:r></a:p></p:txBody></p:sp>'
+      const { content, title } = yield* parse(pack(pptxFiles([{ file: 1, shapes, body: ["Sales grew."] }])))
+      expect([title, content]).toEqual(["Quarterly report", "## Quarterly report\n\nSales grew."])
+    })
+  )
+})
+
 describe("CSV", () => {
+  it.effect("Marks within quoted names of columns do not separate columns", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse('"Price, with tax, in EUR";Name\n12,50;Lamp', { fileName: "a.csv" })
+      expect(content).toBe("Price, with tax, in EUR: 12,50\nName: Lamp")
+    })
+  )
+
   it.effect("Excel's line with the delimiter names it and is no header", () =>
     Effect.gen(function* () {
       for (const [first, separator] of [

@@ -3,6 +3,7 @@ import * as Http from "node:http"
 import { gzipSync } from "node:zlib"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import type * as Scope from "effect/Scope"
 
 export interface Asked {
@@ -147,3 +148,20 @@ export const parameter = (path: string, name: string): string =>
   new URL(path, "http://stub").searchParams.get(name) ?? ""
 export const count = (path: string, name: string): number =>
   numberOf(new URL(path, "http://stub").searchParams.get(name))
+
+/** The longest time in milliseconds for which others waited while `work` ran. */
+export const longestWait = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<number, E, R> =>
+  Effect.gen(function* () {
+    let longest = 0
+    let before = performance.now()
+    const others = yield* Effect.sync(() => {
+      const now = performance.now()
+      longest = Math.max(longest, now - before)
+      before = now
+    }).pipe(Effect.zipRight(Effect.sleep("2 millis")), Effect.forever, Effect.fork)
+    yield* work
+    // What the end of the work made them wait counts, too.
+    yield* Effect.sleep("20 millis")
+    yield* Fiber.interrupt(others)
+    return longest
+  })

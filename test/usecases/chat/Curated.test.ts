@@ -26,10 +26,12 @@ const answer = (place: number, ordinal = 0) => ({
 
 const reader = { tenantId: TenantId.make("ten_1"), agentId: AgentId.make("agt_1"), sourceScope: null }
 
+const noTexts = { questions: () => Effect.succeed([]), chunksOf: () => Effect.succeed([]) }
+
 /** What is chosen of what a search finds. */
 const chosen = (question: string, chunks: ReadonlyArray<FoundChunk>) => {
   const search = { search: () => Effect.succeed({ chunks, degraded: false }), warm: Effect.succeed(true) }
-  return Effect.runSync(find(search, reader, question))
+  return Effect.runSync(find({ search, texts: noTexts }, reader, question))
 }
 
 const onFreshData =
@@ -68,10 +70,9 @@ plain("Its search uses no reranker, which might leave out the chunk of an exact 
         return passages.map((__, place) => place / passages.length)
       })
   })
-  const curated = Effect.flatMap(VectorSearch, (search) => find(search, reader, asked)).pipe(
-    Effect.provide(layerReranked.pipe(Layer.provide([backend, lastFirst]))),
-    Effect.runSync
-  )
+  const curated = Effect.flatMap(VectorSearch, (search) =>
+    find({ search, texts: noTexts }, reader, asked)
+  ).pipe(Effect.provide(layerReranked.pipe(Layer.provide([backend, lastFirst]))), Effect.runSync)
   expect(curated?.chunks.map(({ id }) => id)).toEqual(["chk_3"])
   expect(calls).toBe(0)
 })

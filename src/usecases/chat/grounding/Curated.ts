@@ -4,7 +4,8 @@ import type { FoundChunk, VectorSearch } from "../../../capabilities/VectorSearc
 import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
-import { similarity } from "../../../search/QuestionSimilarity.ts"
+import { hasOnlyFunctionWords, similarity } from "../../../search/QuestionSimilarity.ts"
+import type { PassageStore } from "../../../store/knowledge/Passages.ts"
 
 /** Maximum chunks that are compared: enough for the longest answer among others with similar questions. */
 const maxComparedChunks = 20
@@ -36,16 +37,37 @@ const mostSimilar = (asked: string, chunks: ReadonlyArray<FoundChunk>): CuratedA
   }
 }
 
+export interface CuratedServices {
+  readonly search: Context.Tag.Service<typeof VectorSearch>
+  readonly texts: Pick<PassageStore, "questions" | "chunksOf">
+}
+
+/** Maximum number of characters that a question may have beside the words of the asked one. */
+const maxPunctuation = 16
+
+/** The answer whose question has the same words as `asked`. */
+const sameWords = CheapSpans.fn("Curated.sameWords")(function* (
+  { texts }: CuratedServices,
+  scope: ReadScope,
+  asked: string,
+  filter: RetrieveFilter
+) {
+  const { length } = asked.match(/[\p{L}\p{N}\p{M}]/gu) ?? []
+  const questions = yield* texts.questions(scope, filter, { min: length, max: 2 * length + maxPunctuation })
+  const same = questions.find(({ question }) => similarity(asked, question) === 1)
+  return same === undefined ? null : mostSimilar(asked, yield* texts.chunksOf(scope, same.id))
+})
+
 /** Looks for a curated answer among the sources that the scope and the filter allow. */
 export const find = CheapSpans.fn("Curated.find")(function* (
-  { search }: Context.Tag.Service<typeof VectorSearch>,
+  services: CuratedServices,
   scope: ReadScope,
   asked: string,
   filter: RetrieveFilter = {}
 ) {
   const sourceTypes = (filter.sourceTypes ?? ["QA"]).filter((type) => type === "QA")
   if (sourceTypes.length === 0) return null
-  const { chunks } = yield* search(scope, {
+  const { chunks } = yield* services.search.search(scope, {
     text: asked,
     topK: maxComparedChunks,
     minScore: 0,
@@ -53,7 +75,10 @@ export const find = CheapSpans.fn("Curated.find")(function* (
     // A reranker could leave out an exact question. Its order would not be used.
     rerank: false
   })
-  return mostSimilar(asked, chunks)
+  const found = mostSimilar(asked, chunks)
+  return found === null && hasOnlyFunctionWords(asked)
+    ? yield* sameWords(services, scope, asked, { ...filter, sourceTypes })
+    : found
 })
 
 /** `curated` first, then other passages. At most `topK`, unless the answer itself has more. */
