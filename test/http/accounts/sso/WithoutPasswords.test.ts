@@ -87,7 +87,9 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
       expect(yield* sessionUser(byPassword)).toMatchObject({ role: "owner" })
       expect((yield* put({ domains: ["acme.example", "unconfirmed.example"] })).status).toBe(200)
       expect((yield* put({ domains: [] })).status).toBe(409)
-      expect(yield* sessionUser(yield* enter(provider, "owner@acme.example"))).toMatchObject({ role: "owner" })
+      expect(yield* sessionUser(yield* enter(provider, "owner@acme.example"))).toMatchObject({
+        role: "owner"
+      })
     })
   )
 
