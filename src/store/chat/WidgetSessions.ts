@@ -85,10 +85,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         ) as "conversationId"
         from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
         where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}
-          and ${mayBeVisitor(scope)}`.pipe(
-        Rows.first(Row),
-        Effect.withSpan("WidgetSessionStore.find")
-      )
+          and ${mayBeVisitor(scope)}`.pipe(Rows.first(Row), Effect.withSpan("WidgetSessionStore.find"))
 
     const lockSession = (scope: ReadScope, hash: SessionHash) =>
       sql`
