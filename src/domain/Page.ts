@@ -19,8 +19,13 @@ export const limitParam = (max: number) =>
     { exact: true }
   )
 
+/** Longer than any cursor: it contains the filter of its list, with texts of up to 200 characters. */
+const maxCursorCharacters = 4_096
+
 /** `?cursor=`: opaque; made and checked by `http/Cursor`. */
-export const cursorParam = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(1024)), { exact: true })
+export const cursorParam = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(maxCursorCharacters)), {
+  exact: true
+})
 
 /** The parameters of most lists. A page has up to 100 rows. */
 export const pageParams = Schema.Struct({ limit: limitParam(100), cursor: cursorParam })

@@ -82,9 +82,11 @@ const addLimitHeaders = ({ limit, remaining, reset }: Allowance) =>
 const checkRate = CheapSpans.fn("KeyAuth.checkRate")(function* (
   limits: RateLimits,
   live: LiveKey,
+  isWidget: boolean,
   { remoteAddress }: Requester
 ) {
-  const allowance = yield* limits.take(live, networkOf(Option.getOrUndefined(remoteAddress)))
+  const address = networkOf(Option.getOrUndefined(remoteAddress))
+  const allowance = yield* limits.take(live, address, isWidget)
   if (allowance === null) return
   yield* addLimitHeaders(allowance)
   if (allowance.granted) return
@@ -177,7 +179,7 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
   }
   yield* checkOrigin(live, requirements, Headers.get(requester.headers, "origin"))
   yield* checkPermission(live, requirements)
-  if (limits.limitOf(live) !== null) yield* checkRate(limits, live, requester)
+  if (limits.limitOf(live) !== null) yield* checkRate(limits, live, isWidget, requester)
   const key: AgentKey = {
     keyId: live.keyId,
     tenantId: live.tenantId,

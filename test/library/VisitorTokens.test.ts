@@ -292,6 +292,28 @@ describe("A visitor", () => {
     expect((await begin(by(widget, stranger), { sessionId })).status).toBe(409)
   })
 
+  it("does not read or continue the session of another one", async () => {
+    const visitor = by(widget, await tokenOf({ externalEndUserId: "customer-20" }))
+    const { sessionId } = (await begin(visitor)).data
+    const ask = { sessionId, message: question }
+    expect((await send("POST", "/api/v1/chat/stream", visitor, ask)).status).toBe(200)
+    const listed = `/api/sdk/messages?sessionId=${sessionId}`
+    const { messages } = (await send("GET", listed, visitor)).data
+    expect(messages).toHaveLength(2)
+    const stranger = by(widget, await tokenOf({ externalEndUserId: "customer-21" }))
+    for (const [method, path, body] of [
+      ["GET", listed, undefined],
+      ["GET", `/api/sdk/conversation?sessionId=${sessionId}`, undefined],
+      ["POST", "/api/sdk/feedback", { sessionId, messageId: messages[1].id, rating: 1 }],
+      ["POST", "/api/sdk/handoff", { sessionId }],
+      ["POST", "/api/v1/chat/stream", ask],
+      ["POST", "/api/v1/chat/stream", { ...ask, persist: false }]
+    ] as const) {
+      expect([path, (await send(method, path, stranger, body)).status]).toEqual([path, 404])
+    }
+    expect((await send("GET", listed, visitor)).data.messages).toEqual(messages)
+  })
+
   it("has a token from the program that embeds the library", async () => {
     const { sourceScope, visitorToken } = await agent.visitorToken({ sourceScope: { labels: ["staff"] } })
     expect(sourceScope).toEqual({ labels: ["staff"] })

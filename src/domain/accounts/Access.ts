@@ -55,14 +55,14 @@ export interface ReadScope extends AgentScope {
   readonly sourceScope: SourceScope | null
   /** The key that requests a turn, if any. It may have its own budgets. */
   readonly keyId?: KeyId
+  /** The external id that a visitor's token proves. The sessions of other people are hidden then. */
+  readonly visitor?: ExternalEndUserId
 }
 
 /** An authenticated agent key, read once when the request authenticates. */
 export interface AgentKey extends ReadScope {
   readonly keyId: KeyId
   readonly permissions: ReadonlyArray<Permission>
-  /** The name that a visitor token proves. */
-  readonly visitor?: ExternalEndUserId
 }
 
 export const Role = Schema.Literal("owner", "admin", "agent", "viewer")

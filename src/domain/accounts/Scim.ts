@@ -299,7 +299,8 @@ export const readFilter = <N extends string>(
     if (whole === undefined || name === undefined || Either.isLeft(parsed) || terms.length === maxTerms) {
       return unknown
     }
-    terms.push({ name, value: String(parsed.right) })
+    // Stored values are trimmed, too.
+    terms.push({ name, value: String(parsed.right).trim() })
     rest = rest.slice(whole.length)
   }
   return Either.right(terms)

@@ -13,6 +13,10 @@ import type { TokenId } from "../../domain/Ids.ts"
 import { hashOf, type RepeatedRequests } from "../../usecases/accounts/RepeatedRequests.ts"
 import * as Issues from "../server/Issues.ts"
 
+/** True for a request that is executed once. It runs to its end without its client, whose repeat gets the response. */
+export const isExecutedOnce = ({ headers, method, url }: HttpServerRequest.HttpServerRequest): boolean =>
+  method === "POST" && headers["idempotency-key"] !== undefined && url.startsWith("/api/manage/")
+
 const uploadRefused = new ValidationError({
   message: "An Idempotency-Key is taken with a JSON body, not with an upload."
 })

@@ -24,6 +24,7 @@ import * as HashSet from "effect/HashSet"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { currentTrace } from "../../concurrency/DurationHistogram.ts"
+import { inOwnFiber } from "../../concurrency/InOwnFiber.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import {
   type CodedError,
@@ -41,6 +42,7 @@ import { addressOf, TrustedProxies } from "./ClientAddress.ts"
 import { failureBody, isCoded, maxJsonBytes, statusOf, maxWebhookBytes } from "../Envelope.ts"
 import * as FieldHints from "../FieldHints.ts"
 import * as Headers from "./Headers.ts"
+import { isExecutedOnce } from "../manage/IdempotentRequests.ts"
 import * as OpenAiError from "../OpenAiError.ts"
 import * as ScimProblem from "../scim/Problem.ts"
 import * as Issues from "./Issues.ts"
@@ -342,7 +344,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
                 : hints.query(Routes.keyOf({ method: request.method, path }), request.url)
             )
           : Effect.void
-        return yield* Effect.zipRight(hintQuery, app).pipe(
+        const handled = Effect.zipRight(hintQuery, app).pipe(
           Effect.mapInputContext((context: Context.Context<HttpServerRequest.HttpServerRequest>) =>
             context.pipe(
               Context.add(
@@ -369,6 +371,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
               : Effect.void
           )
         )
+        return yield* isExecutedOnce(request) ? inOwnFiber(handled) : handled
       })
   })
 ).pipe(Layer.provide(HttpApiBuilder.Router.Live))

@@ -76,8 +76,8 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
 
     /**
      * Unchanged domains keep their confirmation. A new issuer ends the sessions and groups of the previous one;
-     * forbidding passwords ends sessions opened with passwords. False, without a change, if no owner could sign in
-     * afterwards.
+     * forbidding passwords ends sessions opened with passwords. Nothing is changed if nobody could sign in afterwards:
+     * because no owner has done so at the provider (`noOwner`), or no confirmed domain is left (`noDomain`).
      */
     const put = Effect.fn("SingleSignOnStore.put")(
       function* (scope: TenantScope, next: NewConnection) {
@@ -87,8 +87,14 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
         select 1 from user_identities i join users u on u.id = i.user_id and u.tenant_id = i.tenant_id
         where i.tenant_id = ${tenantId} and i.issuer = ${next.issuer} and u.role = 'owner' and u.active
         limit 1`
-        if (!next.allowsPasswords && owners.length === 0) return false
+        if (!next.allowsPasswords && owners.length === 0) return "noOwner" as const
         const before = yield* find(scope)
+        const confirmed = Option.match(before, {
+          onNone: () => [],
+          onSome: (connection) => connection.domains.filter((domain) => domain.confirmed)
+        })
+        if (!next.allowsPasswords && !confirmed.some(({ domain }) => next.domains.includes(domain)))
+          return "noDomain" as const
         const groupRoles = toJsonb(next.groupRoles)
         yield* sql`
         insert into sso_connections (tenant_id, issuer, client_id, client_secret, trusts_email, groups_claim, group_roles,
@@ -115,7 +121,7 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
           yield* endSessions(scope, "password")
           yield* sql`delete from user_invitations where tenant_id = ${tenantId}`
         }
-        return true
+        return "stored" as const
       },
       sql.withTransaction,
       Effect.orDie

@@ -64,9 +64,13 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         Effect.withSpan("WidgetSessionStore.insert")
       )
 
+    /** False for the person `e` of a session if a token names the visitor, and the person has another external id. */
+    const mayBeVisitor = ({ visitor }: ReadScope) =>
+      visitor === undefined ? sql`true` : sql`coalesce(e.external_id = ${visitor}, true)`
+
     /**
-     * None for a session of another agent, or an expired one. The conversation is omitted if it began under another
-     * scope, because this scope may not read it.
+     * None for a session of another agent or another visitor, or an expired one. The conversation is omitted if it began
+     * under another scope, because this scope may not read it.
      */
     const find = (scope: ReadScope, hash: SessionHash) =>
       sql`
@@ -79,17 +83,16 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
           select c.id from conversations c
           where c.tenant_id = s.tenant_id and c.id = s.conversation_id and ${readableUnder(sql, scope, "c.source_scope")}
         ) as "conversationId"
-        from widget_sessions s
-        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}`.pipe(
-        Rows.first(Row),
-        Effect.withSpan("WidgetSessionStore.find")
-      )
+        from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
+        where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}
+          and ${mayBeVisitor(scope)}`.pipe(Rows.first(Row), Effect.withSpan("WidgetSessionStore.find"))
 
-    const lockSession = (scope: AgentScope, hash: SessionHash) =>
+    const lockSession = (scope: ReadScope, hash: SessionHash) =>
       sql`
         select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
         from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
         where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}
+          and ${mayBeVisitor(scope)}
         for key share of e for update of s`.pipe(Rows.first(Row))
 
     /** The state of a conversation that began under the same scope. */
@@ -103,7 +106,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
 
     /**
      * The session's conversation, or a new one if it has none, a closed one or one of another scope. Concurrent
-     * messages get the same conversation. None for a session of another agent, or an expired one.
+     * messages get the same conversation. None for a session of another agent or another visitor, or an expired one.
      */
     const place = Effect.fn("WidgetSessionStore.place")(
       function* (

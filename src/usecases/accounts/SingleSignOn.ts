@@ -15,6 +15,10 @@ const missingSecret = () =>
     "Send the client secret. It is kept only while the issuer stays the same."
   )
 const nobodyCouldSignIn = (remedy: string) => new Conflict({ message: `Nobody could sign in. ${remedy}` })
+const remedies = {
+  noOwner: "An owner must sign in at the provider once before passwords are switched off.",
+  noDomain: "Without passwords, at least one confirmed domain must stay."
+}
 const missing = () => new NotFound({ message: "There is no single sign-on." })
 
 const withoutSecret = ({ clientSecret: _, ...connection }: StoredConnection) => connection
@@ -30,8 +34,8 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
     })
 
     /**
-     * CONFLICT when passwords are switched off before an owner has signed in through the provider. A stored secret is
-     * only used with the issuer that it was given for.
+     * CONFLICT when passwords are switched off before an owner has signed in through the provider, or without a
+     * confirmed domain. A stored secret is only used with the issuer that it was given for.
      */
     const put = Effect.fn("SingleSignOn.put")(function* (
       scope: TenantScope,
@@ -43,10 +47,8 @@ export class SingleSignOn extends Effect.Service<SingleSignOn>()("usecases/accou
       const sealed =
         clientSecret === undefined ? keptSecret : yield* box.seal("sso-secret", Redacted.value(clientSecret))
       if (sealed === null) return yield* missingSecret()
-      if (!(yield* store.put(scope, { ...given, clientSecret: sealed })))
-        return yield* nobodyCouldSignIn(
-          "An owner must sign in at the provider once before passwords are switched off."
-        )
+      const outcome = yield* store.put(scope, { ...given, clientSecret: sealed })
+      if (outcome !== "stored") return yield* nobodyCouldSignIn(remedies[outcome])
       const stored = yield* store.find(scope)
       if (Option.isNone(stored)) return yield* missing()
       return withoutSecret(stored.value)

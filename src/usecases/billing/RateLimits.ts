@@ -1,7 +1,7 @@
 /**
  * Rate limits of API keys: the key's own limit, else the server's; without either nothing is counted. A key that is
- * bound to origins is used by web pages, where one visitor could use up the limit of all others: its limit applies per
- * client address.
+ * bound to origins and the public name of a widget are used by web pages, where one visitor could use up the limit of
+ * all others: their limit applies per client address.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -80,13 +80,18 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
     })
 
     /**
-     * Counts one request of `key` by the client at `address`. Null when the key is not limited or the counter is
-     * unavailable.
+     * Counts one request of `key` by the client at `address`. `isWidget`: the key is the public name of a widget. Null
+     * when the key is not limited or the counter is unavailable.
      */
-    const take = CheapSpans.fn("RateLimits.take")(function* (key: LiveKey, address: string) {
+    const take = CheapSpans.fn("RateLimits.take")(function* (
+      key: LiveKey,
+      address: string,
+      isWidget: boolean
+    ) {
       const limit = limitOf(key)
       if (limit === null) return null
-      const name = key.allowedOrigins.length === 0 ? key.keyId : `${key.keyId}@${address}`
+      const isInPages = isWidget || key.allowedOrigins.length > 0
+      const name = isInPages ? `${key.keyId}@${address}` : key.keyId
       const cacheKey = `${name} ${limit.requests} ${limit.window}`
       const now = yield* monotonicMillis
       const until = refused.get(cacheKey) ?? 0

@@ -274,6 +274,8 @@ layer(Server(), { excludeTestServices: true })("Dashboard routes", (it) => {
       for (const [headers, allowed] of tries) {
         const made = yield* call("POST", "/api/agents", { cookie, headers, body: { name: "Helper" } })
         expect([headers, made.status]).toEqual([headers, allowed ? 201 : 403])
+        // People who opened another name of the server learn the right one.
+        if (!allowed) expect(made.error.message).toContain(`${appUrl}: open the dashboard there`)
         const login = yield* call("POST", "/api/auth/login", { headers, body: { email, password } })
         expect([headers, login.status]).toEqual([headers, allowed ? 200 : 403])
       }

@@ -90,7 +90,7 @@ const unreachable = RateLimiter.of({ take: () => new RateLimiterError({ message:
 test.effect("allows requests when they cannot be counted", () =>
   Effect.gen(function* () {
     const limits = yield* asked(unreachable)
-    expect(yield* limits.take(liveKey(), "::1")).toBe(null)
+    expect(yield* limits.take(liveKey(), "::1", false)).toBe(null)
   })
 )
 
@@ -110,12 +110,16 @@ test.effect(
       )
       const key = liveKey()
       for (const _ of [1, 2, 3]) {
-        expect(yield* limits.take(key, "::1")).toMatchObject({ granted: false, reset: 30 })
+        expect(yield* limits.take(key, "::1", false)).toMatchObject({ granted: false, reset: 30 })
       }
       // Raised: asked anew.
-      yield* limits.take({ ...key, rateLimit: { requests: 9, window: 60 } }, "::1")
+      yield* limits.take({ ...key, rateLimit: { requests: 9, window: 60 } }, "::1", false)
       const page = liveKey({ allowedOrigins: ["https://a.test"] })
-      for (const address of ["::1", "::2", "::1"]) yield* limits.take(page, address)
+      for (const address of ["::1", "::2", "::1"]) yield* limits.take(page, address, false)
       expect(seen).toEqual(["key_1 1", "key_1 9", "key_1@::1 1", "key_1@::2 1"])
+      // The public name of a widget without a list of origins, with a limit of its own to be asked anew.
+      const widget = { ...key, rateLimit: { requests: 5, window: 60 } }
+      for (const address of ["::1", "::2", "::1"]) yield* limits.take(widget, address, true)
+      expect(seen.slice(4)).toEqual(["key_1@::1 5", "key_1@::2 5"])
     })
 )

@@ -51,6 +51,26 @@ const audited = (cookie: string) =>
   )
 
 eachEngineLive("The data of an end user", (it) => {
+  it.effect("is found by every id that a chat may give, written as a chat may write it", () =>
+    served(
+      Effect.gen(function* () {
+        const { cookie, tenantId } = yield* signedIn("ada@example.com")
+        const externalId = "😀".repeat(200)
+        const joe = yield* person(tenantId, externalId, 1)
+        const search = (text: string) =>
+          call("GET", `/api/end-users?externalId=${encodeURIComponent(text)}`, { cookie })
+        for (const text of [externalId, ` ${externalId}\n`]) {
+          const { data, error } = yield* search(text)
+          expect([error, data?.endUsers.map(({ id }: { readonly id: string }) => id)]).toEqual([
+            undefined,
+            [joe.id]
+          ])
+        }
+        expect((yield* search(`${externalId}!`)).status).toBe(400)
+      })
+    )
+  )
+
   it.effect("is found, exported and erased by admins, and the audit trail has both actions", () =>
     served(
       Effect.gen(function* () {

@@ -146,6 +146,20 @@ layer(Server.pipe(Layer.provideMerge(TestDatabase)), { excludeTestServices: true
     })
   )
 
+  it.effect("goes on to the next page of the longest search", () =>
+    Effect.gen(function* () {
+      const { cookie } = yield* start
+      const name = "😀".repeat(200)
+      const body = { ...page, name, autoSync: false }
+      yield* Effect.repeatN(call("POST", "/api/sources", { cookie, body }), 1)
+      const search = `/api/sources?agentId=agt_mine&limit=1&status=PENDING&type=URL&q=${encodeURIComponent(name)}`
+      const first = yield* call("GET", search, { cookie })
+      const second = yield* call("GET", `${search}&cursor=${first.data.nextCursor}`, { cookie })
+      expect([second.error, second.data?.sources.length]).toEqual([undefined, 1])
+      expect(second.data.sources[0].id).not.toBe(first.data.sources[0].id)
+    })
+  )
+
   it.effect("accepts one document, or one ZIP of documents, as a form with the agent's id", () =>
     Effect.gen(function* () {
       const { cookie } = yield* start

@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { reset, TestDatabase } from "../../TestDatabase.ts"
 import { RepeatedRequests } from "../../../src/usecases/accounts/RepeatedRequests.ts"
@@ -85,6 +86,29 @@ layer(Server, { excludeTestServices: true })("A POST with an Idempotency-Key", (
       ])
       const large = yield* send("POST", "/agents", "large", { name: "x".repeat(2_000_000) })
       expect(outcome(large)).toEqual([413, "PAYLOAD_TOO_LARGE"])
+      expect(yield* names).toEqual(["Helper"])
+    })
+  )
+
+  it.effect("is executed to its end without its client, whose repeat gets the answer", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const { names, send } = yield* program("ada@example.com")
+      yield* sql`create function slow() returns trigger language plpgsql as 'begin perform pg_sleep(0.5); return new; end'`
+      // The entry is written once the agent is there.
+      yield* sql`create trigger slow before insert on audit_entries for each row execute function slow()`
+      const begun = yield* Effect.fork(send("POST", "/agents", "cut", { name: "Helper" }))
+      const found = { until: (rows: ReadonlyArray<unknown>) => rows.length === 1 }
+      yield* Effect.repeat(sql`select 1 from manage_answers`, found)
+      yield* Fiber.interrupt(begun)
+      yield* sql`drop function slow cascade`
+      yield* Effect.repeat(sql`select 1 from manage_answers where answer is not null`, found).pipe(
+        Effect.timeout("5 seconds"),
+        Effect.ignore
+      )
+      const repeat = yield* send("POST", "/agents", "cut", { name: "Helper" })
+      expect([repeat.status, repeat.headers.get("idempotent-replayed")]).toEqual([201, "true"])
       expect(yield* names).toEqual(["Helper"])
     })
   )

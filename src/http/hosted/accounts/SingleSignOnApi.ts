@@ -26,8 +26,8 @@ const get = HttpApiEndpoint.get("get", "/single-sign-on")
   .annotate(RequiredRole, "owner")
 
 /**
- * Replaces the connection. 409 when passwords would be switched off before an owner has signed in through the provider.
- * A domain takes effect once the operator has confirmed it.
+ * Replaces the connection. 409 when passwords would be switched off before an owner has signed in through the provider,
+ * or without a confirmed domain. A domain takes effect once the operator has confirmed it.
  */
 const put = HttpApiEndpoint.put("put", "/single-sign-on")
   .setPayload(PutConnection)

@@ -2,11 +2,11 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
+import { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import { EndUser } from "../../../domain/conversations/EndUser.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { EndUserId } from "../../../domain/Ids.ts"
 import { nextCursor, pageParams } from "../../../domain/Page.ts"
-import { Text } from "../../../domain/Text.ts"
 import { optional } from "../../../domain/Optional.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success, textBody } from "../../Envelope.ts"
@@ -24,7 +24,7 @@ const list = HttpApiEndpoint.get("list", "/end-users")
   .setUrlParams(
     Schema.Struct({
       ...pageParams.fields,
-      externalId: optional(Text.pipe(Schema.maxLength(200)))
+      externalId: optional(ExternalEndUserId)
     })
   )
   .addSuccess(success(EndUserPage))

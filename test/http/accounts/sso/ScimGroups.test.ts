@@ -128,6 +128,17 @@ layer(Server, { excludeTestServices: true })("Provisioning of groups by SCIM", (
     })
   )
 
+  it.effect("finds what it has stored by the name that the provider wrote, with spaces around it", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* world
+      const { id } = (yield* ask("POST", "/Groups", { displayName: "Sales ", externalId: " 17" })).body
+      for (const filter of ['displayName eq "Sales "', 'externalId eq " 17"']) {
+        const found = yield* ask("GET", `/Groups?filter=${encodeURIComponent(filter)}`)
+        expect(found.body.Resources).toMatchObject([{ id, displayName: "Sales" }])
+      }
+    })
+  )
+
   it.effect("neither makes nor demotes owners, and signs out users who lose a role", () =>
     Effect.gen(function* () {
       const { ada, ask, cookie, roleOf } = yield* world

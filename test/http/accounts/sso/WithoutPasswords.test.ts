@@ -66,6 +66,33 @@ layer(Server, { excludeTestServices: true })("Sign-in without passwords", (it) =
       })
   )
 
+  it.scoped("keeps a confirmed domain, without which nobody could sign in", () =>
+    Effect.gen(function* () {
+      const provider = yield* fakeProvider
+      const { cookie: byPassword } = yield* connectedTenant(provider.issuer)
+      const owner = yield* enter(provider, "owner@acme.example")
+      const put = (changes: object) =>
+        call("PUT", "/api/single-sign-on", {
+          cookie: owner,
+          body: { ...settings(provider.issuer), allowsPasswords: false, ...changes }
+        })
+      for (const domains of [[], ["unconfirmed.example"]]) {
+        const { error, status } = yield* put({ domains })
+        expect([status, error.code, error.message]).toEqual([
+          409,
+          "CONFLICT",
+          "Nobody could sign in. Without passwords, at least one confirmed domain must stay."
+        ])
+      }
+      expect(yield* sessionUser(byPassword)).toMatchObject({ role: "owner" })
+      expect((yield* put({ domains: ["acme.example", "unconfirmed.example"] })).status).toBe(200)
+      expect((yield* put({ domains: [] })).status).toBe(409)
+      expect(yield* sessionUser(yield* enter(provider, "owner@acme.example"))).toMatchObject({
+        role: "owner"
+      })
+    })
+  )
+
   it.scoped("ends sessions of passwords, and answers the right password like a wrong one", () =>
     Effect.gen(function* () {
       const { cookie, owner } = yield* withoutPasswords
