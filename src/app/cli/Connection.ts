@@ -2,6 +2,7 @@
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,6 +13,7 @@ import * as Stream from "effect/Stream"
 import { fromEnvironment } from "../config/Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 import { isLocalHost, serverAddress, urlOf } from "../../domain/Address.ts"
+import { retryAfter } from "../../domain/RetryAfter.ts"
 import { readText } from "./input/Files.ts"
 
 /** A command failed. `message` is printed as it is. The default exit code is 1. */
@@ -19,7 +21,9 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   message: Schema.String,
   exitCode: Schema.optionalWith(Schema.Int, { exact: true }),
   /** True when the server did not answer, or was busy or stopping: another try may succeed. */
-  isTransient: Schema.optionalWith(Schema.Boolean, { exact: true })
+  isTransient: Schema.optionalWith(Schema.Boolean, { exact: true }),
+  /** The pause that a rate limit asks for. The server has not processed the request. */
+  rateLimitPause: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
 }) {}
 
 /** The failure of a command that fails with that error. */
@@ -149,17 +153,33 @@ const keyConnection = (flags: Flags) =>
     )
   )
 
+/** Pause after a rate limit that names none. */
+const defaultPause = Duration.seconds(1)
+
+const rateLimitPauseOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
+  Effect.map(Clock.currentTimeMillis, (now) =>
+    Option.match(retryAfter(headers, now), {
+      onNone: () => defaultPause,
+      onSome: Duration.max(defaultPause)
+    })
+  )
+
 /** Fails with the code and message of the error `response`. */
 export const refused = (response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
     Effect.flatMap(Schema.decodeUnknown(Failure)),
-    Effect.map(({ error: { code, details, message } }) => ({
-      message: [
-        errorText(code, message),
-        ...(details?.issues ?? []).map((issue) => `  ${issue.path.join(".")}: ${issue.message}`)
-      ].join("\n"),
-      isTransient: code === "SERVICE_UNAVAILABLE"
-    })),
+    Effect.flatMap(({ error: { code, details, message } }) => {
+      const failure = {
+        message: [
+          errorText(code, message),
+          ...(details?.issues ?? []).map((issue) => `  ${issue.path.join(".")}: ${issue.message}`)
+        ].join("\n"),
+        isTransient: code === "SERVICE_UNAVAILABLE"
+      }
+      return code === "RATE_LIMITED"
+        ? Effect.map(rateLimitPauseOf(response), (rateLimitPause) => ({ ...failure, rateLimitPause }))
+        : Effect.succeed(failure)
+    }),
     // A proxy answers for a server that restarts.
     Effect.orElseSucceed(() => ({
       message: `The server answered ${response.status}.`,
@@ -168,11 +188,19 @@ export const refused = (response: HttpClientResponse.HttpClientResponse) =>
     Effect.flatMap((failure) => new CommandFailed(failure))
   )
 
-/** Retries a request that may be repeated while the server restarts. */
-export const whileRestarting = {
-  schedule: Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45)),
-  while: ({ isTransient }: CommandFailed) => isTransient === true
-}
+/** Waits as long as a rate limit of the key asks, and then sends the request again. */
+export const afterRateLimit = <A, R>(request: Effect.Effect<A, CommandFailed, R>) =>
+  request.pipe(
+    Effect.tapError(({ rateLimitPause = Duration.zero }) => Effect.sleep(rateLimitPause)),
+    Effect.retry({ while: ({ rateLimitPause }) => rateLimitPause !== undefined })
+  )
+
+/** {@link afterRateLimit}, also while the server restarts: for a request that may be repeated. */
+export const whileRestarting = <A, R>(request: Effect.Effect<A, CommandFailed, R>) =>
+  Effect.retry(afterRateLimit(request), {
+    schedule: Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45)),
+    while: ({ isTransient }) => isTransient === true
+  })
 
 /** Requests below `prefix` of the server at `url`, with an authentication header. */
 const requests = (url: string, [header, secret]: readonly [string, string], prefix: string) =>

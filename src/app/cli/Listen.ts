@@ -78,10 +78,7 @@ const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
       const request: HttpClientRequest.HttpClientRequest = HttpClientRequest.post(
         `/listeners/${listener.id}/next`
       ).pipe(HttpClientRequest.bodyUnsafeJson({ received, waitSeconds }))
-      const answer: typeof EventBatch.Type = yield* Effect.retry(
-        server.call(EventBatch, request),
-        whileRestarting
-      )
+      const answer: typeof EventBatch.Type = yield* whileRestarting(server.call(EventBatch, request))
       const began = yield* Clock.currentTimeMillis
       let isTimeUp = false
       for (const one of answer.events) {
