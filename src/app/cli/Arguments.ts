@@ -7,9 +7,12 @@ import type { Services } from "./Services.ts"
 /** Receives the effect of the chosen command. */
 export type Run = (task: Effect.Effect<void, unknown, Services>) => void
 
-/** A command that shows its help after invalid arguments. Examples are complete command lines. */
+/**
+ * A command that shows its help after invalid arguments. `name` has all words after `spoke`. Examples are complete
+ * command lines.
+ */
 export const command = (name: string, description: string, ...examples: ReadonlyArray<string>) =>
-  new Command(name)
+  new Command(name.split(" ").at(-1))
     .description(description)
     .exitOverride()
     .showHelpAfterError(`See spoke ${name} --help.`)

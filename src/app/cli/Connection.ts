@@ -77,8 +77,10 @@ const Failure = Schema.Struct({
 /** Advice for an error, by its code. */
 const advice: Readonly<Record<string, string>> = {
   UNAUTHORIZED:
-    "Give another key with --key-file or SPOKE_API_KEY, or another token with --token-file or SPOKE_TOKEN; the dashboard makes both.",
-  FORBIDDEN: "Give a key that may: the dashboard shows the permissions of each under Keys.",
+    "Give another key with --key-file or SPOKE_API_KEY, or another token with --token-file or SPOKE_TOKEN; the dashboard makes both. " +
+    "The operator's token is given with --operator-token-file or SPOKE_OPERATOR_TOKEN.",
+  FORBIDDEN:
+    "Give a key or a token that may: the dashboard shows the permissions of keys under Keys, and the scopes of tokens under Access tokens.",
   CONVERSATION_NOT_FOUND: "Leave --conversation out to begin another one.",
   CONVERSATION_NOT_ACTIVE: "Leave --conversation out to begin another one.",
   TURN_LIMIT_EXCEEDED: "The quota or a budget is spent; the dashboard shows both under Usage.",

@@ -255,7 +255,17 @@ describe("Commands at a running server", () => {
       says: ["does not answer", "spoke serve"]
     },
     { args: ["ingest", "/nowhere/at-all.md"], with: {}, says: ["/nowhere/at-all.md cannot be read"] },
-    { args: ["chat", "Hi", "--key-file", "/nowhere"], with: {}, says: ["/nowhere cannot be read"] }
+    { args: ["chat", "Hi", "--key-file", "/nowhere"], with: {}, says: ["/nowhere cannot be read"] },
+    {
+      args: ["tenant", "move"],
+      with: {},
+      says: ["missing required argument", "See spoke tenant move --help."]
+    },
+    {
+      args: ["import", "package.json", "--operator-token", "wrong"],
+      with: {},
+      says: ["UNAUTHORIZED", "--operator-token-file"]
+    }
   ])(
     "$args says in words what is wrong and what to do, and exits with 1",
     async ({ args, says, with: changed }) => {

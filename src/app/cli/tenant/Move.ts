@@ -126,7 +126,7 @@ const runMove = (tenant: string, flags: Flags) =>
 
 export const moveCommand = (run: Arguments.Run) =>
   Arguments.command(
-    "move",
+    "tenant move",
     "Move one tenant to another running installation while it is served. Run it again to continue.",
     "spoke tenant move ten_… --to https://eu.example.com --to-token-file eu.token",
     "spoke tenant move ten_… --to https://eu.example.com --to-token-file eu.token --confirm",
