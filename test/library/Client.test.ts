@@ -84,6 +84,31 @@ describe("The HTTP client", () => {
     })
   })
 
+  it("waits for a source as long as a rate limit says", async () => {
+    let asked = 0
+    const client = against(() => {
+      if (++asked > 1)
+        return Response.json({ data: { id: "src_1", status: "READY", error: null, latestJob: null } })
+      const error = { code: "RATE_LIMITED", message: "Later.", details: { retryAfterSeconds: 0.05 } }
+      return Response.json({ error, meta: { requestId: "req_1" } }, { status: 429 })
+    })
+    expect(await client.sources.ready("src_1", { every: 1 })).toMatchObject({ status: "READY" })
+  })
+
+  it("ends the wait for a source at once when it is aborted while its progress is told", async () => {
+    const abort = new AbortController()
+    const client = against(() => {
+      const latestJob = { status: "RUNNING", progress: 1 }
+      return Response.json({ data: { id: "src_1", status: "PROCESSING", error: null, latestJob } })
+    })
+    const waiting = client.sources.ready("src_1", {
+      every: 3_600_000,
+      signal: abort.signal,
+      onProgress: () => abort.abort(new Error("enough"))
+    })
+    await expect(waiting).rejects.toThrow("enough")
+  })
+
   it("knows each declared public route by its method and path", () => {
     expect(routes).toEqual(declared())
   })
