@@ -60,6 +60,11 @@ export const secretOf = (file: string | undefined, given: Redacted.Redacted | un
 const pageSize = 100
 /** Time-out until the response begins. */
 const responseTimeout = Duration.seconds(120)
+/**
+ * The same for a request that is answered when a turn has ended: the server ends a turn at its own time limit. Node's
+ * `fetch` waits for five minutes.
+ */
+export const turnTimeout = Duration.infinity
 
 const Issue = Schema.Struct({
   path: Schema.Array(Schema.Union(Schema.String, Schema.Number)),
@@ -222,16 +227,20 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
         )
         .pipe(Effect.mapError(unreachable))
     /** Like {@link execute}, but fails for any status other than 2xx. */
-    const ask = (request: HttpClientRequest.HttpClientRequest) =>
+    const ask = (request: HttpClientRequest.HttpClientRequest, duration = responseTimeout) =>
       execute(request).pipe(
-        Effect.timeoutFail({ duration: responseTimeout, onTimeout: unreachable }),
+        Effect.timeoutFail({ duration, onTimeout: unreachable }),
         Effect.filterOrElse(({ status }) => status >= 200 && status < 300, refused)
       )
-    const send = (request: HttpClientRequest.HttpClientRequest) =>
-      ask(HttpClientRequest.prependUrl(request, prefix))
+    const send = (request: HttpClientRequest.HttpClientRequest, timeout?: Duration.Duration) =>
+      ask(HttpClientRequest.prependUrl(request, prefix), timeout)
     /** The `data` of the response. */
-    const call = <A, I>(schema: Schema.Schema<A, I>, request: HttpClientRequest.HttpClientRequest) =>
-      send(request).pipe(
+    const call = <A, I>(
+      schema: Schema.Schema<A, I>,
+      request: HttpClientRequest.HttpClientRequest,
+      timeout?: Duration.Duration
+    ) =>
+      send(request, timeout).pipe(
         Effect.flatMap((response) => response.json),
         Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: schema }))),
         Effect.map(({ data }) => data),
