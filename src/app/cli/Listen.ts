@@ -116,7 +116,7 @@ export const listenCommand = (run: Arguments.Run) =>
     "spoke listen --forward-to http://localhost:4000/spoke",
     "spoke listen --event turn.settled --full --json | jq .data.reply"
   )
-    .option("--forward-to <address>", "local address that each event is forwarded to")
+    .option("--forward-to <address>", "local address that each event is forwarded to", Arguments.address)
     .option(
       "--event <type>",
       "only events of this type; may be repeated",

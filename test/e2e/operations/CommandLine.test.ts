@@ -262,6 +262,22 @@ describe("Commands at a running server", () => {
       says: ["missing required argument", "See spoke tenant move --help."]
     },
     {
+      args: ["tenant", "move", "ten_1", "--confirm", "--rollback"],
+      with: {},
+      says: ["'--confirm' cannot be used with option '--rollback'"]
+    },
+    { args: ["chat", "Hi", "--url", "localhost:3000"], with: {}, says: ["--url", "http:// or https://"] },
+    {
+      args: ["chat", "Hi"],
+      with: { SPOKE_URL: "127.0.0.1:3000" },
+      says: ["SPOKE_URL", "http:// or https://"]
+    },
+    {
+      args: ["listen", "--forward-to", "localhost:4000/spoke"],
+      with: {},
+      says: ["--forward-to", "http:// or https://"]
+    },
+    {
       args: ["import", "package.json", "--operator-token", "wrong"],
       with: {},
       says: ["UNAUTHORIZED", "--operator-token-file"]
