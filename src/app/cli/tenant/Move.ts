@@ -110,6 +110,7 @@ const runMove = (tenant: string, flags: Flags) =>
       yield* MoveTenant.confirm(both).pipe(
         Effect.onInterrupt(() => noteIfInterrupted("Run it again to continue."))
       )
+      if (flags.json === true) return yield* Output.asJson({ tenant, servedAt: both.destinationAt })
       return yield* Output.line(`The move of ${tenant} is confirmed, and the origin has no rows of it`)
     }
     if (flags.rollback === true) {
