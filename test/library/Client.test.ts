@@ -167,6 +167,17 @@ describe("The HTTP client", () => {
     expect((await rejection(down.usage())).code).toBe("UNREACHABLE")
   })
 
+  it("rejects with a SpokeError, without its key, where its settings make no request", async () => {
+    const wrong = [
+      { baseUrl: "127.0.0.1:3000", apiKey: "spk_test" },
+      { baseUrl: "http://spoke.test", apiKey: "spk_…" }
+    ]
+    for (const settings of wrong) {
+      const { code, message } = await rejection(makeClient(settings).usage())
+      expect([code, message]).toEqual(["INVALID_CONFIG", expect.not.stringContaining("spk_")])
+    }
+  })
+
   it("tells an answer of another server, and one that was cut off", async () => {
     const others = [
       () => Response.json({ error: { code: "502", message: "Bad gateway" } }, { status: 502 }),
