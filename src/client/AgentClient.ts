@@ -66,6 +66,8 @@ export interface WaitOptions extends CallOptions {
 
 const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
   new Promise<void>((resolve, reject) => {
+    // It has no event any more.
+    signal?.throwIfAborted()
     const stop = () => {
       clearTimeout(timer)
       reject(signal?.reason)
@@ -85,9 +87,28 @@ const formOf = ({ file, fileName, name }: Upload) => {
   return form
 }
 
+/** The seconds after which a refused call may be repeated; null unless a rate limit has refused it. */
+const rateLimitSeconds = (cause: unknown): number | null => {
+  if (!(cause instanceof SpokeError) || cause.code !== "RATE_LIMITED") return null
+  const seconds = cause.details?.["retryAfterSeconds"]
+  return typeof seconds === "number" ? seconds : 1
+}
+
 const sourcesOf = ({ call }: Transport) => {
   const get = (id: string, options?: CallOptions) =>
     call<SourceView>(routes.sources.get, { path: { id } }, options)
+
+  const getWhenAllowed = async (id: string, options: CallOptions): Promise<SourceView> => {
+    for (;;) {
+      try {
+        return await get(id, options)
+      } catch (cause) {
+        const seconds = rateLimitSeconds(cause)
+        if (seconds === null) throw cause
+        await sleep(seconds * 1_000, options.signal)
+      }
+    }
+  }
 
   /**
    * Resolves once the source is `READY` and has no waiting or running job. Rejects with `SOURCE_FAILED` when it is
@@ -96,7 +117,7 @@ const sourcesOf = ({ call }: Transport) => {
   const awaitReady = async (id: string, options: WaitOptions = {}): Promise<SourceView> => {
     let reported = -1
     for (;;) {
-      const source = await get(id, options)
+      const source = await getWhenAllowed(id, options)
       const { progress: jobProgress = 0, status = "SUCCEEDED" } = source.latestJob ?? {}
       // The source keeps the status of its last job until the next one begins.
       const isIngesting = status === "QUEUED" || status === "RUNNING"

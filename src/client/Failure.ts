@@ -8,7 +8,7 @@ import type { ErrorCode } from "../domain/Errors.ts"
  * - `SOURCE_FAILED`: a source that was waited for could not be read; the message says why.
  * - `SOURCE_NOT_SYNCED`: a source that was waited for was created with `autoSync: false` and never synced.
  * - `INVALID_CONFIG`, `DATA_DIRECTORY_IN_USE`, `DATA_DIRECTORY_UNUSABLE`, `DATABASE_UNAVAILABLE`: the library could not
- *   open.
+ *   open, or the client could not make a request of its settings.
  * - `CLOSED`: the library was closed.
  */
 export type ClientCode =

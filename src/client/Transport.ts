@@ -121,6 +121,35 @@ async function* events(
   }
 }
 
+/** The request. The error of the platform is not passed on, because it may have a header's value. */
+const requestOf = (
+  url: string,
+  method: string,
+  commonHeaders: Readonly<Record<string, string>>,
+  { form, headers = {}, json }: RequestParts,
+  signal: AbortSignal | undefined
+) => {
+  const body = json === undefined ? form : JSON.stringify(json)
+  try {
+    const allHeaders = new Headers({ ...commonHeaders })
+    for (const [name, value] of Object.entries(headers)) {
+      if (value !== undefined) allHeaders.set(name, value)
+    }
+    if (json !== undefined) allHeaders.set("content-type", "application/json")
+    return new Request(url, {
+      method,
+      headers: allHeaders,
+      ...(body === undefined ? {} : { body }),
+      ...(signal === undefined ? {} : { signal })
+    })
+  } catch {
+    throw new SpokeError({
+      code: "INVALID_CONFIG",
+      message: "The address of the server, the key or another header is not valid."
+    })
+  }
+}
+
 /** Sends to `origin`, with `headers` on every request. */
 export const make = (
   origin: string,
@@ -129,18 +158,8 @@ export const make = (
 ): Transport => {
   const request = async (route: Route, parts: RequestParts, { signal }: CallOptions) => {
     signal?.throwIfAborted()
-    const allHeaders = new Headers({ ...headers })
-    for (const [name, value] of Object.entries(parts.headers ?? {})) {
-      if (value !== undefined) allHeaders.set(name, value)
-    }
-    if (parts.json !== undefined) allHeaders.set("content-type", "application/json")
-    const body = parts.json === undefined ? parts.form : JSON.stringify(parts.json)
-    const httpRequest = new Request(`${origin}${fillPath(route.path, parts.path)}${queryOf(parts.query)}`, {
-      method: route.method,
-      headers: allHeaders,
-      ...(body === undefined ? {} : { body }),
-      ...(signal === undefined ? {} : { signal })
-    })
+    const url = `${origin}${fillPath(route.path, parts.path)}${queryOf(parts.query)}`
+    const httpRequest = requestOf(url, route.method, headers, parts, signal)
     const response = await send(httpRequest).catch((cause: unknown) => {
       signal?.throwIfAborted()
       throw cause instanceof SpokeError ? cause : unreachable("The server cannot be reached.")

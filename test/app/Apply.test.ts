@@ -25,7 +25,10 @@ const change = {
   action: "update",
   agent: "Ferry",
   id: "agt_1",
-  fields: [{ field: "instructions", before: "", after: "Be brief." }],
+  fields: [
+    { field: "instructions", before: "", after: "Be brief." },
+    { field: "sources.Tides", before: null, after: {} }
+  ],
   meaning: ""
 }
 const experiment = { id: "exp_1", status: "complete", reason: null, total: 2, asked: 2, passed: 2 }
@@ -36,6 +39,8 @@ interface Answers {
   readonly cases?: ReadonlyArray<{ readonly runId: string | null }>
   readonly experiment?: object
   readonly comparison?: object | null
+  /** The first request of each path that contains this text is answered by a server that stops. */
+  readonly stopsAt?: string
 }
 
 /** Applies `said` at a server that answers so. Returns what it was asked to do. */
@@ -43,6 +48,7 @@ const applied = (said: object, answers: Answers, ...flags: ReadonlyArray<string>
   Effect.gen(function* () {
     const experiments: Array<unknown> = []
     const changes: Array<unknown> = []
+    const stopped = new Set<string>()
     const { cases = [{ runId: null }] } = answers
     const dataOf = (method: string, { pathname, searchParams }: URL, body: string): unknown => {
       const found = { ...experiment, ...answers.experiment }
@@ -66,10 +72,21 @@ const applied = (said: object, answers: Answers, ...flags: ReadonlyArray<string>
           experiment: found,
           report: { comparison: answers.comparison === undefined ? comparison : answers.comparison }
         }
+      if (pathname.endsWith("/sources"))
+        return {
+          sources: [{ name: "Tides", lastError: null, latestJob: { status: "SUCCEEDED" } }],
+          nextCursor: null
+        }
       return { agent: { publishedVersion: 3 } }
     }
     const client = HttpClient.make((request, url) =>
       Effect.sync(() => {
+        const { pathname } = url
+        if (answers.stopsAt !== undefined && pathname.includes(answers.stopsAt) && !stopped.has(pathname)) {
+          stopped.add(pathname)
+          const error = { code: "SERVICE_UNAVAILABLE", message: "The server is stopping." }
+          return HttpClientResponse.fromWeb(request, Response.json({ error }, { status: 503 }))
+        }
         const body = request.body._tag === "Uint8Array" ? new TextDecoder().decode(request.body.body) : ""
         const data = dataOf(request.method, url, body)
         return HttpClientResponse.fromWeb(request, Response.json({ data }))
@@ -134,4 +151,18 @@ describe("The test cases of an agent whose settings change", () => {
       expect([allowed.failure, allowed.changes]).toEqual([null, [{ force: true }]])
     })
   )
+
+  it.live("are waited for while the server restarts", () =>
+    Effect.gen(function* () {
+      const { changes, experiments, failure } = yield* applied(brief, { stopsAt: "/experiments/" })
+      expect([failure, experiments.length, changes]).toEqual([null, 1, [{}]])
+    })
+  )
 })
+
+it.live("Sources that were applied are waited for while the server restarts", () =>
+  Effect.gen(function* () {
+    const { changes, failure } = yield* applied(brief, { stopsAt: "/sources", cases: [] }, "--wait")
+    expect([failure, changes]).toEqual([null, [{}]])
+  })
+)

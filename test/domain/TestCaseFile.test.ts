@@ -61,7 +61,7 @@ describe("A file of cases", () => {
     const lines = [
       { question: "a", expectGrounding: true },
       { question: "b", expectGrounding: false },
-      { question: "c", expectGrounding: null }
+      { question: "c", expectGrounding: null, expectSources: null, expectFacts: null }
     ]
     expect(casesOf(csv, "csv")).toEqual(expected)
     const jsonl = lines.map((line) => `\n${JSON.stringify(line)}`).join("")

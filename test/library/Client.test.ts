@@ -84,6 +84,31 @@ describe("The HTTP client", () => {
     })
   })
 
+  it("waits for a source as long as a rate limit says", async () => {
+    let asked = 0
+    const client = against(() => {
+      if (++asked > 1)
+        return Response.json({ data: { id: "src_1", status: "READY", error: null, latestJob: null } })
+      const error = { code: "RATE_LIMITED", message: "Later.", details: { retryAfterSeconds: 0.05 } }
+      return Response.json({ error, meta: { requestId: "req_1" } }, { status: 429 })
+    })
+    expect(await client.sources.ready("src_1", { every: 1 })).toMatchObject({ status: "READY" })
+  })
+
+  it("ends the wait for a source at once when it is aborted while its progress is told", async () => {
+    const abort = new AbortController()
+    const client = against(() => {
+      const latestJob = { status: "RUNNING", progress: 1 }
+      return Response.json({ data: { id: "src_1", status: "PROCESSING", error: null, latestJob } })
+    })
+    const waiting = client.sources.ready("src_1", {
+      every: 3_600_000,
+      signal: abort.signal,
+      onProgress: () => abort.abort(new Error("enough"))
+    })
+    await expect(waiting).rejects.toThrow("enough")
+  })
+
   it("knows each declared public route by its method and path", () => {
     expect(routes).toEqual(declared())
   })
@@ -140,6 +165,17 @@ describe("The HTTP client", () => {
     expect((await rejection(against(() => new Response("<html>")).usage())).code).toBe("INVALID_RESPONSE")
     const down = against(() => Promise.reject(new TypeError("fetch failed")))
     expect((await rejection(down.usage())).code).toBe("UNREACHABLE")
+  })
+
+  it("rejects with a SpokeError, without its key, where its settings make no request", async () => {
+    const wrong = [
+      { baseUrl: "127.0.0.1:3000", apiKey: "spk_test" },
+      { baseUrl: "http://spoke.test", apiKey: "spk_…" }
+    ]
+    for (const settings of wrong) {
+      const { code, message } = await rejection(makeClient(settings).usage())
+      expect([code, message]).toEqual(["INVALID_CONFIG", expect.not.stringContaining("spk_")])
+    }
   })
 
   it("tells an answer of another server, and one that was cut off", async () => {

@@ -2,14 +2,18 @@
 import { Command, InvalidArgumentError, Option } from "@commander-js/extra-typings"
 import type * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import { urlOf } from "../../domain/Address.ts"
 import type { Services } from "./Services.ts"
 
 /** Receives the effect of the chosen command. */
 export type Run = (task: Effect.Effect<void, unknown, Services>) => void
 
-/** A command that shows its help after invalid arguments. Examples are complete command lines. */
+/**
+ * A command that shows its help after invalid arguments. `name` has all words after `spoke`. Examples are complete
+ * command lines.
+ */
 export const command = (name: string, description: string, ...examples: ReadonlyArray<string>) =>
-  new Command(name)
+  new Command(name.split(" ").at(-1))
     .description(description)
     .exitOverride()
     .showHelpAfterError(`See spoke ${name} --help.`)
@@ -48,11 +52,18 @@ export const repeated = (value: string, before: ReadonlyArray<string>): Readonly
   value
 ]
 
+/** Parses an address. An empty variable counts as unset. */
+export const address = (text: string): string => {
+  if (text !== "" && !/^https?:$/u.test(urlOf(text)?.protocol ?? ""))
+    throw new InvalidArgumentError("It takes an address with http:// or https://.")
+  return text
+}
+
 const secret = (text: string) => Redacted.make(text)
 
-export const url = new Option("--url <address>", "server to talk to, like http://127.0.0.1:3000").env(
-  "SPOKE_URL"
-)
+export const url = new Option("--url <address>", "server to talk to, like http://127.0.0.1:3000")
+  .env("SPOKE_URL")
+  .argParser(address)
 export const key = new Option("--key <key>", "an agent's API key").env("SPOKE_API_KEY").argParser(secret)
 export const keyFile = new Option(
   "--key-file <file>",

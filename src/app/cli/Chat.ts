@@ -54,8 +54,9 @@ const ask = (message: string, { conversation, json, ...flags }: Flags) =>
   Effect.gen(function* () {
     const { call, send } = yield* Connection.connect(flags)
     const body = { message, ...(conversation === undefined ? {} : { conversationId: conversation }) }
-    if (json === true) return yield* Output.asJson(yield* call(Schema.Unknown, post("/chat", body)))
-    const response = yield* send(post("/chat/stream", body))
+    if (json === true)
+      return yield* Output.asJson(yield* call(Schema.Unknown, post("/chat", body), Connection.turnTimeout))
+    const response = yield* send(post("/chat/stream", body), Connection.turnTimeout)
     const run = runHint(response.headers["x-run-id"])
     const done = yield* response.stream.pipe(
       Stream.decodeText(),

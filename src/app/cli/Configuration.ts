@@ -12,7 +12,7 @@ import { type AgentChange, Plan } from "../../domain/agents/Configuration.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Gates from "./Gates.ts"
 import { load } from "./ConfigurationFile.ts"
-import { CommandFailed, manage, type ManageFlags } from "./Connection.ts"
+import { CommandFailed, manage, type ManageFlags, whileRestarting } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
 interface Flags extends ManageFlags {
@@ -184,7 +184,7 @@ const waitForSources = Effect.fn("Configuration.waitForSources")(function* (
     id !== null && fields.some(({ field }) => field.startsWith("sources.")) ? [id] : []
   )
   const listSources = Effect.gen(function* () {
-    const sources = (yield* Effect.forEach(ids, (id) => sourcesOf(flags, id))).flat()
+    const sources = (yield* Effect.forEach(ids, (id) => whileRestarting(sourcesOf(flags, id)))).flat()
     // The state of a source is that of its last job until a worker begins the next one.
     const ended = sources.filter(({ latestJob }) => !openStates.has(latestJob?.status ?? ""))
     return { sources, ended }

@@ -2,6 +2,7 @@
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
@@ -12,6 +13,7 @@ import * as Stream from "effect/Stream"
 import { fromEnvironment } from "../config/Config.ts"
 import * as DataDirectory from "../DataDirectory.ts"
 import { isLocalHost, serverAddress, urlOf } from "../../domain/Address.ts"
+import { retryAfter } from "../../domain/RetryAfter.ts"
 import { readText } from "./input/Files.ts"
 
 /** A command failed. `message` is printed as it is. The default exit code is 1. */
@@ -19,7 +21,9 @@ export class CommandFailed extends Schema.TaggedError<CommandFailed>()("CommandF
   message: Schema.String,
   exitCode: Schema.optionalWith(Schema.Int, { exact: true }),
   /** True when the server did not answer, or was busy or stopping: another try may succeed. */
-  isTransient: Schema.optionalWith(Schema.Boolean, { exact: true })
+  isTransient: Schema.optionalWith(Schema.Boolean, { exact: true }),
+  /** The pause that a rate limit asks for. The server has not processed the request. */
+  rateLimitPause: Schema.optionalWith(Schema.DurationFromSelf, { exact: true })
 }) {}
 
 /** The failure of a command that fails with that error. */
@@ -56,6 +60,11 @@ export const secretOf = (file: string | undefined, given: Redacted.Redacted | un
 const pageSize = 100
 /** Time-out until the response begins. */
 const responseTimeout = Duration.seconds(120)
+/**
+ * The same for a request that is answered when a turn has ended: the server ends a turn at its own time limit. Node's
+ * `fetch` waits for five minutes.
+ */
+export const turnTimeout = Duration.infinity
 
 const Issue = Schema.Struct({
   path: Schema.Array(Schema.Union(Schema.String, Schema.Number)),
@@ -73,8 +82,10 @@ const Failure = Schema.Struct({
 /** Advice for an error, by its code. */
 const advice: Readonly<Record<string, string>> = {
   UNAUTHORIZED:
-    "Give another key with --key-file or SPOKE_API_KEY, or another token with --token-file or SPOKE_TOKEN; the dashboard makes both.",
-  FORBIDDEN: "Give a key that may: the dashboard shows the permissions of each under Keys.",
+    "Give another key with --key-file or SPOKE_API_KEY, or another token with --token-file or SPOKE_TOKEN; the dashboard makes both. " +
+    "The operator's token is given with --operator-token-file or SPOKE_OPERATOR_TOKEN.",
+  FORBIDDEN:
+    "Give a key or a token that may: the dashboard shows the permissions of keys under Keys, and the scopes of tokens under Access tokens.",
   CONVERSATION_NOT_FOUND: "Leave --conversation out to begin another one.",
   CONVERSATION_NOT_ACTIVE: "Leave --conversation out to begin another one.",
   TURN_LIMIT_EXCEEDED: "The quota or a budget is spent; the dashboard shows both under Usage.",
@@ -149,17 +160,33 @@ const keyConnection = (flags: Flags) =>
     )
   )
 
+/** Pause after a rate limit that names none. */
+const defaultPause = Duration.seconds(1)
+
+const rateLimitPauseOf = ({ headers }: HttpClientResponse.HttpClientResponse) =>
+  Effect.map(Clock.currentTimeMillis, (now) =>
+    Option.match(retryAfter(headers, now), {
+      onNone: () => defaultPause,
+      onSome: Duration.max(defaultPause)
+    })
+  )
+
 /** Fails with the code and message of the error `response`. */
 export const refused = (response: HttpClientResponse.HttpClientResponse) =>
   response.json.pipe(
     Effect.flatMap(Schema.decodeUnknown(Failure)),
-    Effect.map(({ error: { code, details, message } }) => ({
-      message: [
-        errorText(code, message),
-        ...(details?.issues ?? []).map((issue) => `  ${issue.path.join(".")}: ${issue.message}`)
-      ].join("\n"),
-      isTransient: code === "SERVICE_UNAVAILABLE"
-    })),
+    Effect.flatMap(({ error: { code, details, message } }) => {
+      const failure = {
+        message: [
+          errorText(code, message),
+          ...(details?.issues ?? []).map((issue) => `  ${issue.path.join(".")}: ${issue.message}`)
+        ].join("\n"),
+        isTransient: code === "SERVICE_UNAVAILABLE"
+      }
+      return code === "RATE_LIMITED"
+        ? Effect.map(rateLimitPauseOf(response), (rateLimitPause) => ({ ...failure, rateLimitPause }))
+        : Effect.succeed(failure)
+    }),
     // A proxy answers for a server that restarts.
     Effect.orElseSucceed(() => ({
       message: `The server answered ${response.status}.`,
@@ -168,11 +195,19 @@ export const refused = (response: HttpClientResponse.HttpClientResponse) =>
     Effect.flatMap((failure) => new CommandFailed(failure))
   )
 
-/** Retries a request that may be repeated while the server restarts. */
-export const whileRestarting = {
-  schedule: Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45)),
-  while: ({ isTransient }: CommandFailed) => isTransient === true
-}
+/** Waits as long as a rate limit of the key asks, and then sends the request again. */
+export const afterRateLimit = <A, R>(request: Effect.Effect<A, CommandFailed, R>) =>
+  request.pipe(
+    Effect.tapError(({ rateLimitPause = Duration.zero }) => Effect.sleep(rateLimitPause)),
+    Effect.retry({ while: ({ rateLimitPause }) => rateLimitPause !== undefined })
+  )
+
+/** {@link afterRateLimit}, also while the server restarts: for a request that may be repeated. */
+export const whileRestarting = <A, R>(request: Effect.Effect<A, CommandFailed, R>) =>
+  Effect.retry(afterRateLimit(request), {
+    schedule: Schedule.intersect(Schedule.spaced(Duration.seconds(2)), Schedule.recurs(45)),
+    while: ({ isTransient }) => isTransient === true
+  })
 
 /** Requests below `prefix` of the server at `url`, with an authentication header. */
 const requests = (url: string, [header, secret]: readonly [string, string], prefix: string) =>
@@ -192,16 +227,20 @@ const requests = (url: string, [header, secret]: readonly [string, string], pref
         )
         .pipe(Effect.mapError(unreachable))
     /** Like {@link execute}, but fails for any status other than 2xx. */
-    const ask = (request: HttpClientRequest.HttpClientRequest) =>
+    const ask = (request: HttpClientRequest.HttpClientRequest, duration = responseTimeout) =>
       execute(request).pipe(
-        Effect.timeoutFail({ duration: responseTimeout, onTimeout: unreachable }),
+        Effect.timeoutFail({ duration, onTimeout: unreachable }),
         Effect.filterOrElse(({ status }) => status >= 200 && status < 300, refused)
       )
-    const send = (request: HttpClientRequest.HttpClientRequest) =>
-      ask(HttpClientRequest.prependUrl(request, prefix))
+    const send = (request: HttpClientRequest.HttpClientRequest, timeout?: Duration.Duration) =>
+      ask(HttpClientRequest.prependUrl(request, prefix), timeout)
     /** The `data` of the response. */
-    const call = <A, I>(schema: Schema.Schema<A, I>, request: HttpClientRequest.HttpClientRequest) =>
-      send(request).pipe(
+    const call = <A, I>(
+      schema: Schema.Schema<A, I>,
+      request: HttpClientRequest.HttpClientRequest,
+      timeout?: Duration.Duration
+    ) =>
+      send(request, timeout).pipe(
         Effect.flatMap((response) => response.json),
         Effect.flatMap(Schema.decodeUnknown(Schema.Struct({ data: schema }))),
         Effect.map(({ data }) => data),

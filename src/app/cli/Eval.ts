@@ -41,10 +41,17 @@ const readBaseline = (file: string) =>
     )
   )
 
-/** Checked before the run, which takes minutes. */
+/** Checked before the run, which takes minutes. Leaves no empty file, because the run may fail. */
 const checkWritable = (file: string) =>
   Effect.tryPromise({
-    try: () => fs.appendFile(file, ""),
+    try: async () => {
+      const isNew = await fs.access(file).then(
+        () => false,
+        () => true
+      )
+      await fs.appendFile(file, "")
+      if (isNew) await fs.rm(file)
+    },
     catch: () => Cases.badInput(`${file} cannot be written.`)
   })
 

@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { CreateAgent } from "../../domain/agents/Agent.ts"
 import type { AgentChange, Plan } from "../../domain/agents/Configuration.ts"
-import { CommandFailed, manage, type ManageFlags } from "./Connection.ts"
+import { CommandFailed, manage, type ManageFlags, whileRestarting } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
 const allowHint = "--allow-regression applies the file all the same."
@@ -97,7 +97,9 @@ const hasCases = (server: Server, id: string, given: unknown) =>
 const waitForEnd = (server: Server, agent: string, id: string) =>
   Effect.gen(function* () {
     for (; ; yield* Effect.sleep(pollInterval)) {
-      const answer = yield* server.call(ReportAnswer, HttpClientRequest.get(`/experiments/${id}`))
+      const answer = yield* whileRestarting(
+        server.call(ReportAnswer, HttpClientRequest.get(`/experiments/${id}`))
+      )
       const { asked, status, total } = answer.experiment
       yield* Output.draw(`${agent}: ${asked} of ${total} test cases asked`)
       if (status !== "queued" && status !== "running") return answer

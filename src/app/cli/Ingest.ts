@@ -74,7 +74,7 @@ const bar = (progress: number): string => {
 
 const follow = (server: Server, name: string, jobId: string) =>
   server.call(Job, HttpClientRequest.get(`/ingestion-jobs/${jobId}`)).pipe(
-    Effect.retry(Connection.whileRestarting),
+    Connection.whileRestarting,
     Effect.tap(({ progress, status }) => Output.draw(`${bar(progress)} ${status.toLowerCase()} ${name}`)),
     Effect.delay("300 millis"),
     Effect.repeat({ until: ({ status }) => status !== "QUEUED" && status !== "RUNNING" }),
@@ -96,12 +96,8 @@ const add = (targets: ReadonlyArray<string>, { depth, name, ...flags }: Flags) =
     const server = yield* Connection.connect(flags)
     for (const target of targets) {
       const called = (name ?? (isUrl(target) ? target : path.basename(target))).slice(0, 200)
-      const { ingestionJob, source } = yield* adderOf(target)({
-        server,
-        target,
-        name: called,
-        maxDepth: depth
-      })
+      const adding = adderOf(target)({ server, target, name: called, maxDepth: depth })
+      const { ingestionJob, source } = yield* Connection.afterRateLimit(adding)
       yield* Effect.onInterrupt(follow(server, called, ingestionJob.id), () =>
         noteIfInterrupted(
           `The server continues to read ${called}: GET /v1/sources/${source.id} shows the progress.`

@@ -78,10 +78,7 @@ const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
       const request: HttpClientRequest.HttpClientRequest = HttpClientRequest.post(
         `/listeners/${listener.id}/next`
       ).pipe(HttpClientRequest.bodyUnsafeJson({ received, waitSeconds }))
-      const answer: typeof EventBatch.Type = yield* Effect.retry(
-        server.call(EventBatch, request),
-        whileRestarting
-      )
+      const answer: typeof EventBatch.Type = yield* whileRestarting(server.call(EventBatch, request))
       const began = yield* Clock.currentTimeMillis
       let isTimeUp = false
       for (const one of answer.events) {
@@ -119,7 +116,7 @@ export const listenCommand = (run: Arguments.Run) =>
     "spoke listen --forward-to http://localhost:4000/spoke",
     "spoke listen --event turn.settled --full --json | jq .data.reply"
   )
-    .option("--forward-to <address>", "local address that each event is forwarded to")
+    .option("--forward-to <address>", "local address that each event is forwarded to", Arguments.address)
     .option(
       "--event <type>",
       "only events of this type; may be repeated",

@@ -81,7 +81,8 @@ const serve = (flags: Connection.Flags) =>
           HttpClientRequest.setHeader("accept", "application/json, text/event-stream"),
           HttpClientRequest.setHeaders(headers),
           HttpClientRequest.bodyText(line, "application/json")
-        )
+        ),
+        Connection.turnTimeout
       ).pipe(
         Effect.flatMap((response) => Stream.runForEach(messages(response), write)),
         Effect.catchTags({

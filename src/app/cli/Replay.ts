@@ -7,9 +7,6 @@ import * as Arguments from "./Arguments.ts"
 import * as Connection from "./Connection.ts"
 import * as Output from "./Output.ts"
 
-/** Runs per request; each may take as long as a turn. */
-const maxConcurrentRuns = 2
-
 interface Flags extends Connection.Flags {
   readonly agent?: string | undefined
   readonly agentVersion?: number | undefined
@@ -26,12 +23,8 @@ const runText = ({ after, before, outcome, reason, runId }: ReplayedRun): string
 
 const replay = (ids: ReadonlyArray<string>, { agent, agentVersion, json, ...flags }: Flags) =>
   Effect.gen(function* () {
-    const runIds = [...new Set(ids)]
     const connection = yield* Connection.connect(flags)
     const agentId = agent ?? (yield* Connection.agentOf(connection))
-    const batches = Array.from({ length: Math.ceil(runIds.length / maxConcurrentRuns) }, (_, place) =>
-      runIds.slice(place * maxConcurrentRuns, (place + 1) * maxConcurrentRuns)
-    )
     const replayed: Array<ReplayedRun> = []
     // What has been replayed, and paid for, is not lost when a later request fails.
     const report = (runs: ReadonlyArray<ReplayedRun>) =>
@@ -43,15 +36,17 @@ const replay = (ids: ReadonlyArray<string>, { agent, agentVersion, json, ...flag
         ? Effect.flatMap(Effect.orDie(Schema.encode(ReplayedRuns)({ runs: replayed })), Output.asJson)
         : Effect.void
     )
-    const ask = (batch: ReadonlyArray<string>) =>
+    // The server runs one at a time.
+    const ask = (runId: string) =>
       connection
         .ask(
           HttpClientRequest.post(`/api/agents/${encodeURIComponent(agentId)}/replays`).pipe(
             HttpClientRequest.bodyUnsafeJson({
-              runIds: batch,
+              runIds: [runId],
               ...(agentVersion === undefined ? {} : { version: agentVersion })
             })
-          )
+          ),
+          Connection.turnTimeout
         )
         .pipe(
           Effect.flatMap((response) => response.json),
@@ -59,7 +54,7 @@ const replay = (ids: ReadonlyArray<string>, { agent, agentVersion, json, ...flag
           Effect.catchTags({ ParseError: Connection.unexpected, ResponseError: Connection.unexpected }),
           Effect.flatMap(({ data }) => report(data.runs))
         )
-    yield* Effect.ensuring(Effect.forEach(batches, ask, { discard: true }), printJson)
+    yield* Effect.ensuring(Effect.forEach(new Set(ids), ask, { discard: true }), printJson)
   })
 
 export const replayCommand = (run: Arguments.Run) =>

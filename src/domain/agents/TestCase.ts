@@ -18,7 +18,7 @@ export const maxExpectationLength = 2_000
 const maxExpectations = 100
 
 const list = Schema.Array(trimmed(maxExpectationLength)).pipe(Schema.maxItems(maxExpectations))
-const emptyList = Schema.optionalWith(list, { exact: true, default: () => [] })
+const emptyList = Schema.optionalWith(list, { exact: true, nullable: true, default: () => [] })
 const note = trimmed(maxExpectationLength)
 /** A field that may be missing or null, as in answers. */
 const omissible = <A, I>(schema: Schema.Schema<A, I>) =>

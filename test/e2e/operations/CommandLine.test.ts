@@ -255,7 +255,33 @@ describe("Commands at a running server", () => {
       says: ["does not answer", "spoke serve"]
     },
     { args: ["ingest", "/nowhere/at-all.md"], with: {}, says: ["/nowhere/at-all.md cannot be read"] },
-    { args: ["chat", "Hi", "--key-file", "/nowhere"], with: {}, says: ["/nowhere cannot be read"] }
+    { args: ["chat", "Hi", "--key-file", "/nowhere"], with: {}, says: ["/nowhere cannot be read"] },
+    {
+      args: ["tenant", "move"],
+      with: {},
+      says: ["missing required argument", "See spoke tenant move --help."]
+    },
+    {
+      args: ["tenant", "move", "ten_1", "--confirm", "--rollback"],
+      with: {},
+      says: ["'--confirm' cannot be used with option '--rollback'"]
+    },
+    { args: ["chat", "Hi", "--url", "localhost:3000"], with: {}, says: ["--url", "http:// or https://"] },
+    {
+      args: ["chat", "Hi"],
+      with: { SPOKE_URL: "127.0.0.1:3000" },
+      says: ["SPOKE_URL", "http:// or https://"]
+    },
+    {
+      args: ["listen", "--forward-to", "localhost:4000/spoke"],
+      with: {},
+      says: ["--forward-to", "http:// or https://"]
+    },
+    {
+      args: ["import", "package.json", "--operator-token", "wrong"],
+      with: {},
+      says: ["UNAUTHORIZED", "--operator-token-file"]
+    }
   ])(
     "$args says in words what is wrong and what to do, and exits with 1",
     async ({ args, says, with: changed }) => {

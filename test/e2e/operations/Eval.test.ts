@@ -249,11 +249,16 @@ describe("spoke eval at a running server", () => {
     for (const words of says) expect(stderr).toContain(words)
   })
 
-  it("a key that is refused ends the run with 1", async () => {
+  it("a key that is refused ends the run with 1, and leaves no file where the results would be", async () => {
     const cases = file("ok.jsonl", '{"question": "a"}')
-    const { code, stderr, stdout } = await run(["eval", cases], { ...variables, SPOKE_API_KEY: "spk_wrong" })
+    const results = Path.join(folder, "never.json")
+    const { code, stderr, stdout } = await run(["eval", cases, "--record", results], {
+      ...variables,
+      SPOKE_API_KEY: "spk_wrong"
+    })
     expect([code, stdout]).toEqual([1, ""])
     expect(stderr).toContain("UNAUTHORIZED")
+    expect(Fs.existsSync(results)).toBe(false)
   })
 
   it("a data folder that a server uses is left alone", async () => {

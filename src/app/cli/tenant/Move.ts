@@ -110,6 +110,7 @@ const runMove = (tenant: string, flags: Flags) =>
       yield* MoveTenant.confirm(both).pipe(
         Effect.onInterrupt(() => noteIfInterrupted("Run it again to continue."))
       )
+      if (flags.json === true) return yield* Output.asJson({ tenant, servedAt: both.destinationAt })
       return yield* Output.line(`The move of ${tenant} is confirmed, and the origin has no rows of it`)
     }
     if (flags.rollback === true) {
@@ -126,7 +127,7 @@ const runMove = (tenant: string, flags: Flags) =>
 
 export const moveCommand = (run: Arguments.Run) =>
   Arguments.command(
-    "move",
+    "tenant move",
     "Move one tenant to another running installation while it is served. Run it again to continue.",
     "spoke tenant move ten_… --to https://eu.example.com --to-token-file eu.token",
     "spoke tenant move ten_… --to https://eu.example.com --to-token-file eu.token --confirm",
@@ -137,7 +138,9 @@ export const moveCommand = (run: Arguments.Run) =>
     .addOption(Arguments.operatorToken)
     .addOption(Arguments.operatorTokenFile)
     .addOption(
-      new CommandOption("--to <address>", "the destination, like https://eu.example.com").env("SPOKE_TO_URL")
+      new CommandOption("--to <address>", "the destination, like https://eu.example.com")
+        .env("SPOKE_TO_URL")
+        .argParser(Arguments.address)
     )
     .addOption(
       new CommandOption("--to-token <token>", "the operator's token of the destination")
@@ -145,7 +148,11 @@ export const moveCommand = (run: Arguments.Run) =>
         .argParser((text) => Redacted.make(text))
     )
     .option("--to-token-file <file>", "file with the operator's token of the destination")
-    .option("--served-at <address>", "where callers of the tenant are sent, if not to --to")
+    .option(
+      "--served-at <address>",
+      "where callers of the tenant are sent, if not to --to",
+      Arguments.address
+    )
     .option(
       "--streams <count>",
       "pages of rows in transfer at the same time",
@@ -160,7 +167,9 @@ export const moveCommand = (run: Arguments.Run) =>
     )
     .option("--keep-turns", "give up rather than end turns that run longer than the pause")
     .option("--follow", "after the move, carry over what channels still deliver to the origin")
-    .option("--confirm", "end the move: remove the tenant from the origin")
+    .addOption(
+      new CommandOption("--confirm", "end the move: remove the tenant from the origin").conflicts("rollback")
+    )
     .option("--rollback", "undo the move, also after the tenant has been served at the destination")
     .option("--status", "say which side serves the tenant, and change nothing")
     .addOption(Arguments.json)

@@ -58,7 +58,7 @@ const keyFileText = "file with a key that the secrets are sealed under, at least
 
 export const exportCommand = (run: Arguments.Run) =>
   Arguments.command(
-    "export",
+    "tenant export",
     "Write one tenant, rows and originals, to a folder. Run it again to continue an interrupted export.",
     "spoke tenant export ten_… acme",
     "spoke tenant export ten_… acme --key-file transfer.key"
@@ -96,7 +96,7 @@ const read = (folder: string, { discard, keyFile, streams }: ImportFlags) =>
 
 export const importCommand = (run: Arguments.Run) =>
   Arguments.command(
-    "import",
+    "tenant import",
     "Import an archive of spoke tenant export beside other tenants. Run it again to continue an interrupted import.",
     "spoke tenant import acme",
     "spoke tenant import acme --key-file transfer.key",
