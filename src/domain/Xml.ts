@@ -39,20 +39,21 @@ const commentOrCdata = (
   return { end: end + mark.length, text: mark === "]]>" ? xml.slice(open + 9, end) : "" }
 }
 
-/** A quoted value of an attribute. It has no `<`, so a quote without an end reaches only to the next tag. */
-const quotedValue = /"[^"<]*"|'[^'<]*'/y
-
-/** The `>` that ends the tag at `open`, and is in no quoted value; -1 when there is none. */
+/**
+ * The `>` that ends the tag at `open`, and is in no quoted value; -1 when there is none. A value has no `<`, so a quote
+ * without an end is a character like others.
+ */
 const tagEnd = (xml: string, open: number): number => {
+  let quoteStart = -1
   for (let at = open + 1; at < xml.length; at++) {
     const character = xml.charAt(at)
-    if (character === ">") return at
-    if (character !== '"' && character !== "'") continue
-    quotedValue.lastIndex = at
-    if (!quotedValue.test(xml)) return xml.indexOf(">", at)
-    at = quotedValue.lastIndex - 1
+    if (quoteStart === -1) {
+      if (character === ">") return at
+      if (character === '"' || character === "'") quoteStart = at
+    } else if (character === "<") break
+    else if (character === xml.charAt(quoteStart)) quoteStart = -1
   }
-  return -1
+  return quoteStart === -1 ? -1 : xml.indexOf(">", quoteStart)
 }
 
 /** Number of tags between two points where the caller may pause: less than a millisecond. */
