@@ -163,10 +163,10 @@ export const pagerAdapter: ChannelAdapter = {
   prove: ({ externalId }) => Effect.succeed({ externalId, profile: {} }),
   maxTextLength: 1_000,
   maxCaptionLength: 0,
-  shown: (text) => text,
-  carries: {},
+  formatText: (text) => text,
+  fileTypes: {},
   send: (_to, { outboxId }) => Effect.succeed(outboxId),
-  seen: () => Effect.void,
+  markSeen: () => Effect.void,
   locate: () => Effect.succeed({ url: "" }),
   read: () => Effect.succeedNone
 }
