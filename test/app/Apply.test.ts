@@ -6,6 +6,7 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import { afterAll, beforeAll, describe, vi } from "vitest"
 import { CommandFailed } from "../../src/app/cli/Connection.ts"
 import { applyCommand } from "../../src/app/cli/Configuration.ts"
@@ -31,7 +32,8 @@ const change = {
   ],
   meaning: ""
 }
-const experiment = { id: "exp_1", status: "complete", reason: null, total: 2, asked: 2, passed: 2 }
+const counts = { total: 2, asked: 2, passed: 2 }
+const experiment = { id: "exp_1", baselineId: "exp_0", status: "complete", reason: null, ...counts }
 const comparison = { compared: 2, regression: false, broken: [], mended: [] }
 
 interface Answers {
@@ -159,6 +161,37 @@ describe("The test cases of an agent whose settings change", () => {
     })
   )
 })
+
+it.live("Test cases are asked no more when the command is interrupted", () =>
+  Effect.gen(function* () {
+    const asked: Array<string> = []
+    const client = HttpClient.make((request, { pathname }) =>
+      Effect.sync(() => {
+        asked.push(`${request.method} ${pathname.slice("/api/manage/v1".length)}`)
+        const running = { ...experiment, status: "running", asked: 0 }
+        const data = pathname.endsWith("/apply")
+          ? { plan: { changes: [change], revision: "1" }, applied: false }
+          : pathname.endsWith("/cases")
+            ? { cases: [{ runId: null }], nextCursor: null }
+            : { experiment: running, report: { comparison: null }, agent: { publishedVersion: 3 } }
+        return HttpClientResponse.fromWeb(request, Response.json({ data }))
+      })
+    )
+    fs.writeFileSync(file, JSON.stringify({ agents: { Ferry: brief } }))
+    let task: Effect.Effect<void, unknown, Services> = Effect.void
+    applyCommand((given) => (task = given)).parse(
+      ["--url", "http://spoke.example", "--token", "spt_1", "--yes", file],
+      { from: "user" }
+    )
+    const fiber = yield* Effect.fork(Effect.provideService(task, HttpClient.HttpClient, client))
+    while (!asked.includes("GET /experiments/exp_1")) yield* Effect.sleep("10 millis")
+    yield* Fiber.interrupt(fiber)
+    expect(asked.filter((one) => one.endsWith("/cancel")).toSorted()).toEqual([
+      "POST /experiments/exp_0/cancel",
+      "POST /experiments/exp_1/cancel"
+    ])
+  })
+)
 
 it.live("Sources that were applied are waited for while the server restarts", () =>
   Effect.gen(function* () {

@@ -110,3 +110,21 @@ it.effect("Listening goes on after a server that stops or is busy", () =>
     yield* Fiber.interrupt(fiber)
   })
 )
+
+it.effect("Listening ends soon after Ctrl+C, also if the server does not answer any more", () =>
+  Effect.gen(function* () {
+    const { client } = makeServers(0)
+    const hanging = HttpClient.makeWith(
+      (preprocessed: Effect.Effect<HttpClientRequest.HttpClientRequest>) =>
+        Effect.flatMap(preprocessed, (request) =>
+          request.method === "DELETE" ? Effect.never : client.execute(request)
+        ),
+      Effect.succeed<HttpClientRequest.HttpClientRequest>
+    )
+    const fiber = yield* Effect.fork(listen(hanging))
+    yield* TestClock.adjust("5 seconds")
+    const interrupting = yield* Effect.fork(Fiber.interrupt(fiber))
+    yield* TestClock.adjust("5 seconds")
+    expect(yield* Fiber.poll(interrupting)).toMatchObject({ _tag: "Some" })
+  })
+)

@@ -209,6 +209,13 @@ export const whileRestarting = <A, R>(request: Effect.Effect<A, CommandFailed, R
     while: ({ isTransient }) => isTransient === true
   })
 
+/**
+ * Sends a request when a command ends. Finalizers cannot be interrupted: without `interruptible`, the time-out would wait
+ * for a server that does not answer.
+ */
+export const briefly = <A, R>(request: Effect.Effect<A, CommandFailed, R>) =>
+  Effect.interruptible(request).pipe(Effect.timeout(Duration.seconds(3)), Effect.ignore)
+
 /** Requests below `prefix` of the server at `url`, with an authentication header. */
 const requests = (url: string, [header, secret]: readonly [string, string], prefix: string) =>
   Effect.gen(function* () {

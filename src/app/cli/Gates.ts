@@ -11,7 +11,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { CreateAgent } from "../../domain/agents/Agent.ts"
 import type { AgentChange, Plan } from "../../domain/agents/Configuration.ts"
-import { CommandFailed, manage, type ManageFlags, whileRestarting } from "./Connection.ts"
+import { briefly, CommandFailed, manage, type ManageFlags, whileRestarting } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
 const allowHint = "--allow-regression applies the file all the same."
@@ -22,6 +22,7 @@ const maxWait = Duration.hours(2)
 const ExperimentAnswer = Schema.Struct({
   experiment: Schema.Struct({
     id: Schema.String,
+    baselineId: Schema.NullOr(Schema.String),
     status: Schema.String,
     reason: Schema.NullOr(Schema.String),
     total: Schema.Int,
@@ -112,6 +113,14 @@ const waitForEnd = (server: Server, agent: string, id: string) =>
     })
   )
 
+/** Cancels an experiment and its baseline, which would use tokens, and places among those of the organisation. */
+const cancel = (server: Server, { baselineId, id: own }: typeof ExperimentAnswer.Type.experiment) =>
+  Effect.forEach(
+    baselineId === null ? [own] : [own, baselineId],
+    (id) => briefly(server.send(HttpClientRequest.post(`/experiments/${id}/cancel`))),
+    { concurrency: "unbounded", discard: true }
+  )
+
 const measureAgent = Effect.fn("Gates.measureAgent")(function* (
   server: Server,
   config: unknown,
@@ -129,7 +138,9 @@ const measureAgent = Effect.fn("Gates.measureAgent")(function* (
   }
   const request = HttpClientRequest.bodyJson(HttpClientRequest.post(`/agents/${id}/experiments`), body)
   const { experiment: started } = yield* server.call(ExperimentAnswer, yield* Effect.orDie(request))
-  const { experiment, report } = yield* waitForEnd(server, agent, started.id)
+  const { experiment, report } = yield* waitForEnd(server, agent, started.id).pipe(
+    Effect.onInterrupt(() => cancel(server, started))
+  )
   const { passed, reason, status, total } = experiment
   if (status !== "complete" || report.comparison === null || report.comparison.compared < total) {
     const cause =

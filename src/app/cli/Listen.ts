@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { EventType, ReceivedEvent } from "../../domain/events/Webhook.ts"
 import * as Arguments from "./Arguments.ts"
-import { manage, type ManageFlags, whileRestarting } from "./Connection.ts"
+import { briefly, manage, type ManageFlags, whileRestarting } from "./Connection.ts"
 import * as Output from "./Output.ts"
 
 interface ListenFlags extends ManageFlags {
@@ -61,12 +61,8 @@ const listen = ({ event, forwardTo, full, json, ...flags }: ListenFlags) =>
       payload: full === true ? "full" : "thin"
     }
     const begin = HttpClientRequest.post("/listeners").pipe(HttpClientRequest.bodyUnsafeJson(options))
-    const end = (id: string) =>
-      server.call(Stopped, HttpClientRequest.del(`/listeners/${id}`)).pipe(
-        Effect.timeout(Duration.seconds(3)),
-        // A listener that is no longer polled expires.
-        Effect.ignore
-      )
+    // A listener that is no longer polled expires.
+    const end = (id: string) => briefly(server.call(Stopped, HttpClientRequest.del(`/listeners/${id}`)))
     const { listener, secret } = yield* Effect.acquireRelease(server.call(Started, begin), (started) =>
       end(started.listener.id)
     )
