@@ -3,13 +3,13 @@ import * as Path from "node:path"
 import { root } from "./seed.mjs"
 
 /**
- * Suites of many or hostile inputs, of data directories, and of hosts' frameworks. They take a quarter of the time of all
- * suites without real processes, and few changes break them.
+ * Suites of many or hostile inputs, of large agents, of data directories, and of whole work flows in the library. They take
+ * a quarter of the time of all suites without real processes.
  */
 export const heavySuites = [
   /^test\/capabilities\/ModelRuntime\/EveryByte\./,
-  /^test\/capabilities\/VectorSearch\/(PgvectorServer|Scope)\./,
-  /^test\/library\/(Canaries|Mounts)\./,
+  /^test\/capabilities\/VectorSearch\/(PgvectorLarge|PgvectorServer|Scope)\./,
+  /^test\/library\/(Canaries|Corrections|Mounts)\./,
   /^test\/store\/database\/(DataDirectoryLock|Embedded|EmbeddedMaintenance|OpenFiles|Panic)\./,
   /^test\/usecases\/chat\/(HostileContent|RunPassageStorage|ScopedTurns)\./,
   /^test\/usecases\/knowledge\/(Crawl|HostileUrls)\./

@@ -33,7 +33,7 @@ it("CI runs the heavy suites, the first minutes of a user, the packed library, a
   const { groupsOf } = await tests()
   const [heavy, first] = groupsOf(longFiles())
   expect(heavy?.files).toContain("test/library/Canaries.test.ts")
-  expect(heavy?.files.length).toBe(15)
+  expect(heavy?.files.length).toBe(17)
   expect(first?.files.map((file) => Path.basename(file, ".test.ts")).toSorted()).toEqual(
     ["FirstMinutes", "FirstStart", "Kills", "Package", "Start", "Upgrade", "Widget"].toSorted()
   )
