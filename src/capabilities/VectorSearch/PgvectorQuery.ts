@@ -8,7 +8,7 @@ import type { Fragment } from "@effect/sql/Statement"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
+import { FoundPassage } from "../../domain/knowledge/Content.ts"
 import { vectorText } from "../../domain/knowledge/StoredVector.ts"
 import { b, k1 } from "../../search/Bm25.ts"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
@@ -93,22 +93,7 @@ const FoundRow = Schema.Struct({
   maxOtherScore: Schema.NullOr(Schema.Number),
   /** The value used for a missing cosine of a chunk without a vector; null where words alone decide. */
   expected: Schema.NullOr(Schema.Number),
-  chunks: Schema.Array(
-    Schema.Struct({
-      id: ChunkId,
-      documentId: DocumentId,
-      sourceId: SourceId,
-      sourceName: Schema.String,
-      title: Schema.String,
-      heading: Schema.String,
-      ordinal: Schema.Int,
-      text: Schema.String,
-      url: Schema.String,
-      score: Schema.Number,
-      lexical: Schema.Number,
-      semantic: Schema.Number
-    })
-  )
+  chunks: Schema.Array(Schema.Struct({ ...FoundPassage.fields, ordinal: Schema.Int }))
 })
 export type FoundRow = typeof FoundRow.Type
 

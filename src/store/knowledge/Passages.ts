@@ -5,9 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
-import type { FoundChunk } from "../../capabilities/VectorSearch.ts"
-import { ChunkId, DocumentId, SourceId } from "../../domain/Ids.ts"
+import { DocumentId } from "../../domain/Ids.ts"
 import type { RetrieveFilter } from "../../domain/knowledge/Chunk.ts"
+import { FoundPassage } from "../../domain/knowledge/Content.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import * as Rows from "../Rows.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -41,17 +41,7 @@ const QuestionRow = Schema.Struct({ id: DocumentId, question: Schema.String })
 /** Maximum number of questions that are compared. */
 const maxQuestions = 1_000
 
-const ChunkRow = Schema.Struct({
-  id: ChunkId,
-  documentId: DocumentId,
-  sourceId: SourceId,
-  sourceName: Schema.String,
-  title: Schema.String,
-  heading: Schema.String,
-  ordinal: Schema.Int,
-  text: Schema.String,
-  url: Schema.String
-})
+const ChunkRow = Schema.Struct({ ...FoundPassage.fields, ordinal: Schema.Int })
 
 /** Number of chunks of the section that are read before and after each place. No budget holds more of one section. */
 const chunksBefore = 24
@@ -146,20 +136,19 @@ export class PassageStore extends Effect.Service<PassageStore>()("store/knowledg
         order by d.id limit ${maxQuestions}`.pipe(Rows.all(QuestionRow))
     }, Effect.orDie)
 
-    /** The searchable chunks of a live document of the agent, in reading order, without scores. */
+    /** The searchable chunks of a live document of the agent, in reading order. Their scores are 0. */
     const chunksOf = CheapSpans.fn("PassageStore.chunksOf")(function* (
       { agentId, tenantId }: ReadScope,
       id: DocumentId
     ) {
-      const found = yield* sql`
+      return yield* sql`
         select c.id, d.id as "documentId", s.id as "sourceId", s.name as "sourceName", d.title, c.heading, c.ordinal,
-          c.content as text, d.uri as url
+          c.content as text, d.uri as url, 0 as score, 0 as lexical, 0 as semantic
         from documents d
         join sources s on s.tenant_id = d.tenant_id and s.id = d.source_id and s.live_generation = d.generation
         join chunks c on c.tenant_id = d.tenant_id and c.document_id = d.id and c.version is not null
         where d.tenant_id = ${tenantId} and d.agent_id = ${agentId} and d.id = ${id}
         order by c.ordinal`.pipe(Rows.all(ChunkRow))
-      return found.map((row): FoundChunk => ({ ...row, score: 0, lexical: 0, semantic: 0 }))
     }, Effect.orDie)
 
     return { around, questions, chunksOf } as const
