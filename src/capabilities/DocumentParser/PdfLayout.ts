@@ -102,11 +102,11 @@ const hyphenated = /\p{L}[-\u00ad\u2010]$/u
 const unspaced =
   /[\p{scx=Han}\p{scx=Hiragana}\p{scx=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\uff01-\uff9f]/u
 /** A line with at least this share of the characters of the longest one goes on in the next. */
-const fullLine = 0.8
+const fullLineShare = 0.8
 
 /** Joins lines to one text, and words that were hyphenated at a line end. */
 const joinedLines = (lines: ReadonlyArray<string>): string => {
-  const longest = lines.reduce((max, { length }) => Math.max(max, length), 0)
+  const maxLineLength = lines.reduce((max, { length }) => Math.max(max, length), 0)
   return lines
     .map((line, index) => {
       const next = lines[index + 1]
@@ -114,7 +114,8 @@ const joinedLines = (lines: ReadonlyArray<string>): string => {
       if (hyphenated.test(line.slice(-3)) && /^\p{Ll}/u.test(next)) return line.slice(0, -1)
       const [last = ""] = line.match(/.$/u) ?? []
       const [first = ""] = next.match(/^./u) ?? []
-      const continues = line.length >= longest * fullLine && unspaced.test(last) && unspaced.test(first)
+      const continues =
+        line.length >= maxLineLength * fullLineShare && unspaced.test(last) && unspaced.test(first)
       return continues ? line : `${line} `
     })
     .join("")

@@ -46,7 +46,8 @@ const inline = ({ annotations, href, plain_text: text }: typeof Run.Type): strin
           ? `*${words}*`
           : words
   const linked = typeof href === "string" && /^https?:/u.test(href) ? `[${marked}](${href})` : marked
-  return text.slice(0, text.indexOf(words)) + linked + text.slice(text.indexOf(words) + words.length)
+  const start = text.indexOf(words)
+  return text.slice(0, start) + linked + text.slice(start + words.length)
 }
 
 const textOf = (runs: typeof Runs.Type = []): string => runs.map(inline).join("")
@@ -77,8 +78,8 @@ const lists = new Set(["bulleted_list_item", "numbered_list_item", "to_do", "tog
 
 /** The fence is longer than those in the code. */
 const fenced = (code: string, language = ""): string => {
-  const longest = (code.match(/`{3,}/gu) ?? []).reduce((max, { length }) => Math.max(max, length), 2)
-  const fence = "`".repeat(longest + 1)
+  const longestRun = (code.match(/`{3,}/gu) ?? []).reduce((max, { length }) => Math.max(max, length), 2)
+  const fence = "`".repeat(longestRun + 1)
   return `${fence}${language}\n${code}\n${fence}`
 }
 

@@ -27,7 +27,7 @@ export const requireSameOrigin = (origin: string) =>
     if (safeMethods.has(method) || trusted) return Effect.void
     return Effect.fail(
       new Forbidden({
-        message: `The request must come from ${origin}: open the dashboard there, or set APP_URL to its address. A program sends x-spoke-csrf: 1 and no origin.`
+        message: `The request must come from ${origin}: open the dashboard there, or set APP_URL to the address that you use. A program sends x-spoke-csrf: 1 and no origin.`
       })
     )
   })

@@ -42,8 +42,8 @@ export interface CuratedServices {
   readonly texts: Pick<PassageStore, "questions" | "chunksOf">
 }
 
-/** Maximum number of characters that a question may have beside the words of the asked one. */
-const maxPunctuation = 16
+/** Maximum number of further characters, such as punctuation, in a question with the same words. */
+const maxOtherCharacters = 16
 
 /** The answer whose question has the same words as `asked`. */
 const sameWords = CheapSpans.fn("Curated.sameWords")(function* (
@@ -53,7 +53,9 @@ const sameWords = CheapSpans.fn("Curated.sameWords")(function* (
   filter: RetrieveFilter
 ) {
   const { length } = asked.match(/[\p{L}\p{N}\p{M}]/gu) ?? []
-  const questions = yield* texts.questions(scope, filter, { min: length, max: 2 * length + maxPunctuation })
+  // Each character of a word may be followed by a space.
+  const maxLength = 2 * length + maxOtherCharacters
+  const questions = yield* texts.questions(scope, filter, { min: length, max: maxLength })
   const same = questions.find(({ question }) => similarity(asked, question) === 1)
   return same === undefined ? null : mostSimilar(asked, yield* texts.chunksOf(scope, same.id))
 })
