@@ -399,6 +399,12 @@ const useCases = Layer.unwrapEffect(
           budgets: [],
           models: [],
           agents: [],
+          deletedAgents: {
+            turns: 0,
+            ingestionJobs: 0,
+            tokens: { input: 0, output: 0 },
+            cost: { nanoUsd: 0, unpricedCalls: 0 }
+          },
           days: [],
           otherCalls: []
         })

@@ -35,22 +35,28 @@ export const OtherCallsByDay = Schema.Struct({
 })
 export type OtherCallsByDay = typeof OtherCallsByDay.Type
 
-/** Usage of one agent in the period. */
-export const AgentUsage = Schema.Struct({
-  agentId: AgentId,
-  name: Schema.String,
+/** Usage of the period by agents that are deleted. */
+const DeletedAgentsUsage = Schema.Struct({
   turns: Count,
   ingestionJobs: Count,
-  sources: Count,
   tokens: TokenCount,
   /** Of all calls of models. */
-  cost: Cost,
+  cost: Cost
+})
+export type DeletedAgentsUsage = typeof DeletedAgentsUsage.Type
+
+/** Usage of one agent in the period. */
+export const AgentUsage = Schema.Struct({
+  ...DeletedAgentsUsage.fields,
+  agentId: AgentId,
+  name: Schema.String,
+  sources: Count,
   /** Kinds of calls that belong to no turn. */
   otherCalls: Schema.Array(OtherCalls)
 })
 export type AgentUsage = typeof AgentUsage.Type
 
-/** Stored answered turns of a day (UTC), and their tokens. */
+/** Stored answered turns of a day (UTC), and their tokens. Turns of deleted agents are not stored any more. */
 export const DayUsage = Schema.Struct({
   date: Schema.String.annotations({ description: "YYYY-MM-DD, UTC" }),
   turns: Count,
@@ -71,8 +77,8 @@ export const ModelUsage = Schema.Struct({
 export type ModelUsage = typeof ModelUsage.Type
 
 /**
- * `data` of `GET /api/usage`: the totals of the tenant, of each model and of each agent, and the days of the period
- * that had turns.
+ * `data` of `GET /api/usage`: the totals of the tenant, of each model, of each agent and of deleted ones, and the days
+ * of the period that had turns.
  */
 export const TenantUsage = Schema.Struct({
   ...Usage.fields,
@@ -83,6 +89,7 @@ export const TenantUsage = Schema.Struct({
   budgets: Schema.Array(Budget),
   models: Schema.Array(ModelUsage),
   agents: Schema.Array(AgentUsage),
+  deletedAgents: DeletedAgentsUsage,
   days: Schema.Array(DayUsage),
   /** Kinds of calls that belong to no turn. */
   otherCalls: Schema.Array(OtherCallsByDay)

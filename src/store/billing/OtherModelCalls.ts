@@ -49,8 +49,8 @@ export class OtherModelCallStore extends Effect.Service<OtherModelCallStore>()(
         const sum = (of: (bill: Bill) => number) => bills.reduce((total, bill) => total + of(bill), 0)
         return sql`
         with settled as (
-          select id as agent_id, tenant_id, ${id}::text as id, period_start_of(tenant_id) as period_start
-          from agents where tenant_id = ${tenantId} and id = ${agentId} for key share
+          select ${agentId}::text as agent_id, id as tenant_id, ${id}::text as id, period_start_of(id) as period_start
+          from tenants where id = ${tenantId} for key share
         ),
         ${settledBudgets(sql, bills)},
         ${eventWrites(sql, thresholdEvents(sql))},

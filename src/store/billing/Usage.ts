@@ -11,7 +11,13 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Cost } from "../../domain/billing/Cost.ts"
 import { ModelCallKind } from "../../domain/billing/ModelCall.ts"
 import { AgentId, minIdAt } from "../../domain/Ids.ts"
-import type { AgentUsage, DayUsage, ModelUsage, Usage } from "../../domain/billing/Usage.ts"
+import type {
+  AgentUsage,
+  DayUsage,
+  DeletedAgentsUsage,
+  ModelUsage,
+  Usage
+} from "../../domain/billing/Usage.ts"
 import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
@@ -28,15 +34,19 @@ const Row = Schema.Struct({
   output: Schema.Number
 })
 
-const AgentRow = Schema.Struct({
-  agentId: AgentId,
-  name: Schema.String,
+const DeletedAgentsRow = Schema.Struct({
   turns: Schema.Number,
   ingestionJobs: Schema.Number,
-  sources: Schema.Number,
   input: Schema.Number,
   output: Schema.Number,
   cost: Cost
+})
+
+const AgentRow = Schema.Struct({
+  ...DeletedAgentsRow.fields,
+  agentId: AgentId,
+  name: Schema.String,
+  sources: Schema.Number
 })
 
 const ModelRow = Schema.Struct({
@@ -166,6 +176,27 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         Effect.withSpan("UsageStore.byAgent")
       )
 
+    /** What agents that are deleted have used in the period that begins at `start`. */
+    const ofDeletedAgents = ({ tenantId }: TenantScope, start: DateTime.Utc) => {
+      const used = sql`
+        g.tenant_id = ${tenantId} and g.period_start = ${time(start)}
+        and not exists (select from agents a where a.tenant_id = g.tenant_id and a.id = g.agent_id)`
+      return sql`
+        select ${counters}, coalesce(u.input, 0)::float8 as input, coalesce(u.output, 0)::float8 as output, m.cost
+        from (
+          select sum(turns) as turns, sum(ingestion_jobs) as ingestion_jobs, sum(input_tokens) as input,
+            sum(output_tokens) as output
+          from agent_usage g where ${used}
+        ) u cross join (
+          select ${costOf(sql`sum(cost_nano)`, sql`sum(unpriced_calls)`, sql`sum(calls)`)} as cost
+          from model_usage g where ${used}
+        ) m`.pipe(
+        Rows.one(DeletedAgentsRow),
+        Effect.map((row): DeletedAgentsUsage => withTokens(row)),
+        Effect.withSpan("UsageStore.ofDeletedAgents")
+      )
+    }
+
     /** Usage of each model in the period that begins at `start`, the most expensive first. */
     const byModel = ({ tenantId }: TenantScope, start: DateTime.Utc) =>
       sql`
@@ -221,6 +252,6 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
         Effect.withSpan("UsageStore.otherByAgent")
       )
 
-    return { otherByAgent, otherByDay, ofAgent, ofTenant, byAgent, byModel, byDay } as const
+    return { otherByAgent, otherByDay, ofAgent, ofTenant, ofDeletedAgents, byAgent, byModel, byDay } as const
   })
 }) {}

@@ -49,13 +49,14 @@ export class UsageReport extends Effect.Service<UsageReport>()("usecases/billing
         ...agent,
         otherCalls: ofAgents.flatMap(({ agentId, ...calls }) => (agentId === agent.agentId ? [calls] : []))
       }))
+      const deletedAgents = yield* store.ofDeletedAgents(scope, totals.period.start)
       const otherCalls = sumsByKind(yield* store.otherByDay(scope, totals.period.start))
       const days = yield* store.byDay(scope, totals.period)
       const models = yield* store.byModel(scope, totals.period.start)
       const cost = sumOfAll(models.map((model) => model.cost))
       const { rows: budgets } = yield* budgetStore.page(scope, { limit: maxBudgets })
       const storage = yield* storageStore.find(scope)
-      return { ...totals, cost, storage, budgets, models, agents, days, otherCalls }
+      return { ...totals, cost, storage, budgets, models, agents, deletedAgents, days, otherCalls }
     })
 
     return { ofAgent, ofTenant } as const

@@ -148,6 +148,47 @@ eachEngineLive("usage", (it) => {
     }).pipe(Effect.provide(Live))
   )
 
+  it.effect("keeps what a deleted agent has used in the totals of the period", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent({ turns: 7, sources: 3, ingestionJobs: 5 })
+      const other = yield* secondAgent(scope)
+      const bill: Bill = {
+        model: "a/b",
+        inputTokens: 10,
+        cachedInputTokens: 4,
+        outputTokens: 3,
+        cost: 7
+      }
+      yield* turn(scope, undefined, [bill])
+      yield* turn(other, { inputTokens: 100, outputTokens: 40 }, [bill, bill])
+      yield* (yield* EntitlementStore).reserveIngestionJob(other)
+      const report = yield* UsageReport
+      const none = { nanoUsd: 0, unpricedCalls: 0 }
+      const before = yield* report.ofTenant(scope)
+      expect(before.deletedAgents).toEqual({
+        turns: 0,
+        ingestionJobs: 0,
+        tokens: { input: 0, output: 0 },
+        cost: none
+      })
+      yield* sql`delete from agents where tenant_id = ${scope.tenantId} and id = ${other.agentId}`
+      const after = yield* report.ofTenant(scope)
+      for (const total of ["turns", "ingestionJobs", "tokens", "cost", "models"] as const)
+        expect(after[total]).toEqual(before[total])
+      expect(after.agents.map(({ agentId, turns }) => [agentId, turns])).toEqual([[scope.agentId, 1]])
+      expect(after.deletedAgents).toEqual({
+        turns: 1,
+        ingestionJobs: 1,
+        tokens: { input: 100, output: 40 },
+        cost: { nanoUsd: 14, unpricedCalls: 0 }
+      })
+      yield* sql`delete from tenants where id = ${scope.tenantId}`
+      expect(yield* sql`select from agent_usage union all select from model_usage`).toEqual([])
+    }).pipe(Effect.provide(Live))
+  )
+
   it.effect("needs no further statement for the costs of models", () =>
     Effect.gen(function* () {
       yield* reset
@@ -272,11 +313,14 @@ eachEngineLive("usage", (it) => {
           "2026-02-28 00:00",
           "2027-02-28 00:00"
         ])
-        // No whole months: the exact length.
-        expect(yield* at(day("2026-01-01"), day("2026-01-15"), day("2026-01-30"))).toEqual([
-          "2026-01-29 00:00",
-          "2026-02-12 00:00"
-        ])
+        // No whole months: the exact length, whatever the time zone of the session, which changes to summer time here.
+        for (const zone of ["UTC", "Europe/Berlin"])
+          expect(
+            yield* sql`select set_config('TimeZone', ${zone}, true)`.pipe(
+              Effect.zipRight(at(day("2026-03-20"), day("2026-04-03"), day("2026-04-18"))),
+              sql.withTransaction
+            )
+          ).toEqual(["2026-04-17 00:00", "2026-05-01 00:00"])
       })
   )
 

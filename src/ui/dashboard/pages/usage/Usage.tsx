@@ -52,6 +52,16 @@ const Totals = ({ report }: { readonly report: Report }) => {
   )
 }
 
+/** The agents, with one row for deleted ones if they have used anything. */
+const agentRows = (
+  { agents, deletedAgents }: Report,
+  name: string
+): ReadonlyArray<Omit<Report["agents"][number], "agentId"> & { readonly agentId: string | null }> => {
+  const { cost, ingestionJobs, turns } = deletedAgents
+  const isUsed = turns + ingestionJobs + cost.unpricedCalls + (cost.nanoUsd ?? 0) > 0
+  return isUsed ? [...agents, { ...deletedAgents, agentId: null, name, sources: 0, otherCalls: [] }] : agents
+}
+
 const Usage = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const { day, number } = useFormat()
@@ -75,16 +85,19 @@ const Usage = ({ user }: { readonly user: User }) => {
             <Days days={report.days} period={report.period} />
             <Table
               label={t.agents}
-              rows={report.agents}
-              keyOf={({ agentId }) => agentId}
+              rows={agentRows(report, t.deletedAgents)}
+              keyOf={({ agentId }) => agentId ?? ""}
               columns={[
                 {
                   title: t.agent,
-                  cell: ({ agentId, name }) => (
-                    <Link data-row href={`/agents/${agentId}`}>
-                      {name}
-                    </Link>
-                  )
+                  cell: ({ agentId, name }) =>
+                    agentId === null ? (
+                      name
+                    ) : (
+                      <Link data-row href={`/agents/${agentId}`}>
+                        {name}
+                      </Link>
+                    )
                 },
                 { title: t.turns, alignEnd: true, cell: ({ turns }) => number(turns) },
                 { title: t.jobs, alignEnd: true, cell: ({ ingestionJobs }) => number(ingestionJobs) },
