@@ -133,7 +133,7 @@ const directory = {
   "store/accounts/Sessions.ts findUser": ["user_sessions", "user_sessions s"],
   "store/accounts/SingleSignOn.ts tenantOf": ["sso_domains d", "sso_connections c"],
   // Checks whether another tenant has it.
-  "store/accounts/SingleSignOn.ts confirm": ["sso_domains o"],
+  "store/accounts/SingleSignOn.ts confirm": ["sso_domains", "sso_domains o"],
   "store/accounts/Sessions.ts remove": ["user_sessions"],
   "store/accounts/Team.ts findInvited": ["user_invitations i"],
   "store/accounts/Team.ts redeem": ["user_invitations i"],

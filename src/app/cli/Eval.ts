@@ -110,7 +110,13 @@ const verdict = (
 
 /** The cases of the file, or those stored with the agent. */
 const casesOf = (file: string | undefined, { agent, data, ...flags }: Flags) => {
-  if (file !== undefined) return Cases.read(file)
+  if (file !== undefined) {
+    return agent !== undefined && data === undefined
+      ? Cases.badInput(
+          "The questions of a file go to the agent of the key. Leave out --agent, or add --data."
+        )
+      : Cases.read(file)
+  }
   return agent === undefined || data !== undefined
     ? Cases.badInput(
         "Give a file of cases, or --agent and no --data for those that are stored with an agent."

@@ -166,22 +166,25 @@ export class SingleSignOnStore extends Effect.Service<SingleSignOnStore>()("stor
      * Records the operator's confirmation that a claimed domain belongs to the tenant; `missing`: the tenant does not
      * claim it.
      */
-    const confirm = Effect.fn("SingleSignOnStore.confirm")(function* (
-      { tenantId }: TenantScope,
-      domain: Domain,
-      confirmed: boolean
-    ) {
-      const changed = yield* sql`/* every tenant: directory */
+    const confirm = Effect.fn("SingleSignOnStore.confirm")(
+      function* ({ tenantId }: TenantScope, domain: Domain, confirmed: boolean) {
+        // One confirmation of a domain at a time, so that the next one sees it.
+        yield* sql`/* every tenant: directory */
+        select from sso_domains where domain = ${domain} order by tenant_id for update`
+        const changed = yield* sql`/* every tenant: directory */
         update sso_domains d set confirmed_at = case when ${confirmed}::boolean then coalesce(confirmed_at, now()) end
         where d.tenant_id = ${tenantId} and d.domain = ${domain} and (not ${confirmed}::boolean or not exists (
           select from sso_domains o where o.domain = d.domain and o.tenant_id <> d.tenant_id
             and o.confirmed_at is not null))
         returning domain`
-      if (changed.length === 1) return "done" as const
-      const claimed = yield* sql`
+        if (changed.length === 1) return "done" as const
+        const claimed = yield* sql`
         select 1 from sso_domains where tenant_id = ${tenantId} and domain = ${domain}`
-      return claimed.length === 1 ? ("taken" as const) : ("missing" as const)
-    }, Effect.orDie)
+        return claimed.length === 1 ? ("taken" as const) : ("missing" as const)
+      },
+      sql.withTransaction,
+      Effect.orDie
+    )
 
     /** The person of an identity; records the use. */
     const person = ({ tenantId }: TenantScope, { issuer, subject }: Identity) =>

@@ -63,21 +63,23 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
       return sql`select id from tenants where id = ${tenantId}`
     }
 
-    /** Whether the tenant has the agent or the key of the budget. */
-    const isKnown = ({ tenantId }: TenantScope, given: CreateBudget) =>
-      Rows.any(selectSubject(tenantId, given))
-
     /** Serializes changes of a tenant's budgets. */
     const lockBudgets = (tenantId: string) =>
       sql`select tenant_id from subscriptions where tenant_id = ${tenantId} for no key update`
 
-    /** `full`: the tenant has {@link maxBudgets}. `taken`: there is one for the same subject and period. */
+    /**
+     * `missing`: the tenant has no such agent or key. `full`: it has {@link maxBudgets}. `taken`: there is one for the same
+     * subject and period.
+     */
     const insert = Effect.fn("BudgetStore.insert")(function* (
       { tenantId }: TenantScope,
       id: BudgetId,
-      { agentId, keyId, limitNanoUsd, period }: CreateBudget
+      given: CreateBudget
     ) {
+      const { agentId, keyId, limitNanoUsd, period } = given
       yield* lockBudgets(tenantId)
+      const subject = yield* sql`${selectSubject(tenantId, given)} for key share`
+      if (subject.length === 0) return "missing" as const
       const counted =
         yield* sql`select id from budgets where tenant_id = ${tenantId} limit ${maxBudgets}::int`
       if (counted.length === maxBudgets) return "full" as const
@@ -122,6 +124,6 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
       return removed.length === 1
     }, inTransaction)
 
-    return { find, page, isKnown, insert, setLimit, remove } as const
+    return { find, page, insert, setLimit, remove } as const
   })
 }) {}

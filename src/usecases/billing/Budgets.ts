@@ -25,9 +25,9 @@ export class Budgets extends Effect.Service<Budgets>()("usecases/billing/Budgets
 
     /** Creates a budget. It counts the cost of later turns. */
     const create = Effect.fn("Budgets.create")(function* (scope: TenantScope, given: CreateBudget) {
-      if (!(yield* store.isKnown(scope, given))) return yield* noSuchOwner()
       const id = yield* newBudgetId
       const outcome = yield* store.insert(scope, id, given)
+      if (outcome === "missing") return yield* noSuchOwner()
       if (outcome === "full") return yield* tooManyBudgets()
       if (outcome === "taken") return yield* budgetExists()
       return yield* find(scope, id)

@@ -241,6 +241,10 @@ describe("spoke eval at a running server", () => {
     {
       args: () => [file("ok.jsonl", '{"question": "a"}'), "--data", Path.join(folder, "no-data")],
       says: ["no-data is no data folder"]
+    },
+    {
+      args: () => [file("ok.jsonl", '{"question": "a"}'), "--agent", "Helpdesk"],
+      says: ["the agent of the key", "--agent"]
     }
   ])("bad input exits with 2 and asks nothing: $says", async ({ args, says }) => {
     model.reset()
