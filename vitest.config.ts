@@ -1,6 +1,9 @@
 import * as Os from "node:os"
 import { defineConfig } from "vitest/config"
 import { watOfVite } from "./scripts/wat.mjs"
+import { useMemory } from "./test/TemporaryFolder.ts"
+
+useMemory()
 
 // Most files wait more than they compute, for servers, leases and pauses: two workers for each core. In CI one, because
 // there all files run, also those that fail when a machine has no time for them. Each worker takes up to 1.5 GB.

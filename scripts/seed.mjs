@@ -19,7 +19,7 @@ const pgliteVersion = () => {
 
 /** The inputs of a seed archive, in one string. */
 export const seedHash = () => {
-  const hash = createHash("sha256").update(`1 pglite ${pgliteVersion()}\n`)
+  const hash = createHash("sha256").update(`2 pglite ${pgliteVersion()}\n`)
   for (const name of Fs.readdirSync(migrations)
     .filter((name) => name.endsWith(".sql"))
     .sort()) {
