@@ -24,6 +24,6 @@ export class ChannelSender extends Context.Tag("usecases/channels/ChannelSender"
     /** Queues the message in the caller's transaction. Does nothing for a conversation without a channel. */
     readonly post: (post: Post) => Effect.Effect<void>
     /** Shows the contact that their message was read and an answer is being written. Errors are ignored. */
-    readonly showSeen: (scope: TenantScope, conversationId: ConversationId) => Effect.Effect<void>
+    readonly markSeen: (scope: TenantScope, conversationId: ConversationId) => Effect.Effect<void>
   }
 >() {}

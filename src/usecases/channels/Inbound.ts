@@ -299,7 +299,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const conversation: ConversationRef = { tenantId, agentId, conversationId, channel: event.channel }
       if (outcome === null) {
         yield* sender
-          .showSeen({ tenantId }, conversationId)
+          .markSeen({ tenantId }, conversationId)
           .pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
       }
       const answered = yield* answer(job, conversation).pipe(

@@ -309,7 +309,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     })
 
     /** Shows the contact that their message was read and an answer is being written. Errors are only logged. */
-    const showSeen = Effect.fn("Outbound.showSeen")(function* (
+    const markSeen = Effect.fn("Outbound.markSeen")(function* (
       scope: TenantScope,
       conversationId: ConversationId
     ) {
@@ -343,7 +343,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       }
     })
 
-    return { post, process, failAbandoned, showSeen, isOwn, recordDelivery } as const
+    return { post, process, failAbandoned, markSeen, isOwn, recordDelivery } as const
   })
 }) {}
 
@@ -351,7 +351,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
 export const layerPorts: Layer.Layer<ChannelSender | DeliveryReceipts, never, Outbound> = Layer.merge(
   Layer.effect(
     ChannelSender,
-    Effect.map(Outbound, ({ post, showSeen }) => ({ post, showSeen }))
+    Effect.map(Outbound, ({ post, markSeen }) => ({ post, markSeen }))
   ),
   Layer.effect(
     DeliveryReceipts,

@@ -103,7 +103,7 @@ const stores = Layer.mergeAll(
   WidgetSessionStore.Default
 )
 
-const sender = Layer.succeed(ChannelSender, { post: () => Effect.void, showSeen: () => Effect.void })
+const sender = Layer.succeed(ChannelSender, { post: () => Effect.void, markSeen: () => Effect.void })
 
 const useCases = (artifacts: Layer.Layer<ArtifactStore>) =>
   Layer.mergeAll(

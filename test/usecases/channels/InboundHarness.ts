@@ -52,7 +52,7 @@ export const shown: Array<string> = []
 const sender = Layer.effect(
   ChannelSender,
   Effect.map(SqlClient.SqlClient, (sql) => ({
-    showSeen: (_, conversationId) => Effect.sync(() => shown.push(conversationId)),
+    markSeen: (_, conversationId) => Effect.sync(() => shown.push(conversationId)),
     post: ({ author, conversationId, epoch, messageId, text }) =>
       Effect.flatMap(
         newId.outbox,

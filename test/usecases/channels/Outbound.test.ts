@@ -615,7 +615,7 @@ eachEngine("A message sent through a channel", (it) => {
           insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, channel_message_id)
           select 'msg_in', tenant_id, id, agent_id, 1, 'user', 'Hi', 'wamid.in' from conversations`
           answers = [Effect.fail(lost())]
-          yield* (yield* Outbound).showSeen(yield* tenant, conversationId)
+          yield* (yield* Outbound).markSeen(yield* tenant, conversationId)
           expect(calls).toMatchObject([
             { body: { status: "read", message_id: "wamid.in", typing_indicator: { type: "text" } } }
           ])
