@@ -279,6 +279,29 @@ withRedis("spoke doctor", () => {
       )
     }).pipe(Effect.scoped)
   )
+
+  it.live("distinguishes a Redis that refuses the password from one that does not answer", () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => startRedis()),
+        ({ stop }) => Effect.promise(stop)
+      )
+      yield* Effect.promise(async () => {
+        const client = new Redis(server.url)
+        await client.config("SET", "requirepass", "right")
+        client.disconnect()
+      })
+      const of = (password: string) => {
+        const url = new URL(server.url)
+        url.password = password
+        return Effect.map(findings({ REDIS_URL: url.href }), (found) => found.of("redis"))
+      }
+      expect(yield* of("canary-password")).toBe("problem: refuses the user or the password of REDIS_URL")
+      expect(yield* of("")).toBe("problem: refuses the user or the password of REDIS_URL")
+      const gone = yield* findings({ REDIS_URL: `redis://${nowhere}` })
+      expect(gone.of("redis")).toBe("problem: does not answer at REDIS_URL (ECONNREFUSED)")
+    }).pipe(Effect.scoped)
+  )
 })
 
 // CI has the binaries: other suites fail there without them.
@@ -318,6 +341,20 @@ describe.skipIf(binaries === undefined)("spoke doctor (PostgreSQL server)", () =
         Effect.provide(layerPostgres({ url: Redacted.make(address.href), maxConnections: 2 }))
       )
       expect((yield* findings(given)).of("queue")).toBe("ok: in PostgreSQL: 0 jobs wait, none has failed")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("sends a notification through SPOKE_DATABASE_DIRECT_URL", () =>
+    Effect.gen(function* () {
+      const server = Redacted.value(yield* serverUrl)
+      const of = (direct: string) =>
+        findings({ ...secret, DATABASE_URL: server, SPOKE_DATABASE_DIRECT_URL: direct })
+      expect((yield* of(server)).of("notifications")).toBe("ok: arrive at SPOKE_DATABASE_DIRECT_URL")
+      const wrong = yield* of(`postgres://spoke:canary-password@${nowhere}/spoke`)
+      expect(wrong.of("notifications")).toMatch(/^problem: .*SPOKE_DATABASE_DIRECT_URL.*ECONNREFUSED/u)
+      expect(JSON.stringify(wrong.found)).not.toContain("canary")
+      const other = yield* of(server.replace(/postgres$/u, "template1"))
+      expect(other.of("notifications")).toMatch(/^problem: None arrives at SPOKE_DATABASE_DIRECT_URL/u)
     }).pipe(Effect.scoped)
   )
 })

@@ -167,6 +167,7 @@ export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable
     )
     const direct = Redacted.value(directUrl ?? options.url)
     const listen = yield* listenNative({
+      variable: directUrl === null ? "DATABASE_URL" : "SPOKE_DATABASE_DIRECT_URL",
       makeConnection: () => new Pg.Client({ ...connection, connectionString: direct }),
       connectTimeout,
       notify: notifyBy(client)

@@ -2,11 +2,13 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as HttpClient from "@effect/platform/HttpClient"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
 import { VectorEncodingStore } from "../../../store/knowledge/VectorEncoding.ts"
 import { VectorIndexStore } from "../../../store/knowledge/VectorIndexes.ts"
@@ -244,6 +246,40 @@ const databaseFindings = (settings: Settings) =>
         )
   )
 
+/** Notifications that arrive late, as behind a pooler, never arrive. */
+const notificationTimeout = "7 seconds"
+
+/** Whether a notification arrives at SPOKE_DATABASE_DIRECT_URL. The server starts without it, and works slower. */
+const directFindings = (settings: Settings) =>
+  settings.database === null || (settings.database.directUrl ?? null) === null
+    ? Effect.succeed([])
+    : Effect.gen(function* () {
+        const client = yield* PgClient.PgClient
+        yield* client.listen("spoke_doctor").pipe(
+          // An empty text means that listening has begun.
+          Stream.tap((text) => (text === "" ? client.notify("spoke_doctor", "arrived") : Effect.void)),
+          Stream.filter((text) => text !== ""),
+          Stream.runHead,
+          Effect.timeoutFail({
+            duration: notificationTimeout,
+            onTimeout: () => ({
+              message:
+                "None arrives at SPOKE_DATABASE_DIRECT_URL. It has to name the same database as DATABASE_URL, without a pooler"
+            })
+          })
+        )
+        return [ok("notifications", "arrive at SPOKE_DATABASE_DIRECT_URL")]
+      }).pipe(
+        forEveryTenant("operator"),
+        Effect.provide(database(settings)),
+        Effect.catchAll(({ message }) => Effect.succeed([problem("notifications", message)]))
+      )
+
 /** The database and, on every engine, the queue. */
 export const checkDatabase = (settings: Settings) =>
-  Effect.map(databaseFindings(settings), (findings) => [...findings, ...queueFallback(settings, findings)])
+  Effect.gen(function* () {
+    const findings = yield* databaseFindings(settings)
+    const answers = findings.every(({ check, status }) => check !== "database" || status === "ok")
+    const direct = answers ? yield* directFindings(settings) : []
+    return [...findings, ...queueFallback(settings, findings), ...direct]
+  })
