@@ -137,7 +137,7 @@ export const headerList = parsed("name=value, separated by commas", (text) =>
     Option.all(
       text.split(",").map((pair) =>
         Option.flatMap(
-          Option.fromNullable(/^\s*([A-Za-z0-9-]+)\s*=\s*(.*?)\s*$/u.exec(pair)),
+          Option.fromNullable(/^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*?)\s*$/u.exec(pair)),
           Option.liftThrowable(([, name = "", value = ""]) => [name, decodeURIComponent(value)] as const)
         )
       )
