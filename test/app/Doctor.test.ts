@@ -330,6 +330,16 @@ describe.skipIf(binaries === undefined)("spoke doctor (PostgreSQL server)", () =
       }
       const greedy = yield* findings({ ...given, SPOKE_DATABASE_POOL: "400" })
       expect(greedy.of("connections")).toMatch(/^problem: .*raise max_connections/u)
+      yield* Effect.acquireRelease(run(`create role ${name} login connection limit 8`), () =>
+        Effect.ignore(run(`drop role ${name}`))
+      )
+      address.username = name
+      const bound = yield* findings({ ...given, DATABASE_URL: address.href })
+      expect(bound.of("connections")).toMatch(/^problem: .* room for 8:/u)
+      yield* run(`alter role ${name} connection limit -1`)
+      yield* run(`alter database ${name} connection limit 9`)
+      const smaller = yield* findings({ ...given, DATABASE_URL: address.href, SPOKE_DATABASE_POOL: "4" })
+      expect(smaller.of("connections")).toMatch(/^ok: .* room for 9: 1 process$/u)
       const strange = yield* findings({
         ...given,
         DATABASE_URL: `postgres://spoke:canary-password@${nowhere}/spoke`
@@ -338,7 +348,7 @@ describe.skipIf(binaries === undefined)("spoke doctor (PostgreSQL server)", () =
       expect(strange.of("queue")).toBe("warning: in PostgreSQL, which could not be asked: see database")
       expect(JSON.stringify(strange.found)).not.toContain("canary")
       yield* migrate(migrations).pipe(
-        Effect.provide(layerPostgres({ url: Redacted.make(address.href), maxConnections: 2 }))
+        Effect.provide(layerPostgres({ url: Redacted.make(given.DATABASE_URL), maxConnections: 2 }))
       )
       expect((yield* findings(given)).of("queue")).toBe("ok: in PostgreSQL: 0 jobs wait, none has failed")
     }).pipe(Effect.scoped)

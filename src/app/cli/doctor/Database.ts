@@ -51,14 +51,27 @@ interface Server {
   readonly freeConnections: number
 }
 
-/** The server's free connections: other clients' connections and those reserved for superusers are subtracted. */
+/**
+ * The server's free connections, within the limits of role and database, which do not bind superusers. Other clients'
+ * connections and reserved ones are subtracted.
+ */
 const server = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Server>`
+    with others as (
+      select usename, datname from pg_stat_activity
+      where backend_type = 'client backend' and application_name <> 'spoke'
+    ), bound as (
+      select rolconnlimit, datconnlimit from pg_roles, pg_database
+      where rolname = session_user and not rolsuper and datname = current_database()
+    )
     select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
-      (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-        - (select count(*) from pg_stat_activity
-            where backend_type = 'client backend' and application_name <> 'spoke'))::int as "freeConnections"`
+      least(
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+          - coalesce(current_setting('reserved_connections', true), '0')::int - (select count(*) from others),
+        (select nullif(rolconnlimit, -1) from bound) - (select count(*) from others where usename = session_user),
+        (select nullif(datconnlimit, -1) from bound) - (select count(*) from others where datname = current_database())
+      )::int as "freeConnections"`
 )
 
 const versionFinding = (settings: Settings, { number, version }: Server): Finding => {
@@ -80,7 +93,7 @@ const poolFindings = (
   return [
     processes === 0
       ? problem("connections", `${text}: lower it, or raise max_connections there`)
-      : ok("connections", `${text}: ${processes} processes`)
+      : ok("connections", `${text}: ${processes} ${processes === 1 ? "process" : "processes"}`)
   ]
 }
 
