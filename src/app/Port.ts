@@ -38,3 +38,11 @@ export const findPort = (address: Address) =>
       probe.close(() => resume(Effect.succeed(port)))
     })
   })
+
+/** {@link findPort} for the server's own port, which must differ from that of health and metrics. */
+export const findPorts = (settings: Settings) =>
+  settings.healthPort === settings.port
+    ? new CannotListen({
+        message: `PORT and SPOKE_HEALTH_PORT are both ${settings.port}. Choose another SPOKE_HEALTH_PORT, or leave it out: PORT has health and metrics, too.`
+      })
+    : findPort(settings)

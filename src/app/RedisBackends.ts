@@ -9,6 +9,7 @@ import * as DedupeRedis from "../capabilities/DedupeStore/Redis.ts"
 import * as RateRedis from "../capabilities/RateLimiter/Redis.ts"
 import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
 import { optional } from "../domain/OptionalPackage.ts"
+import { codeOf, isError } from "../domain/Thrown.ts"
 import { parseRedisAddress, type RedisAddress } from "./config/RedisAddress.ts"
 
 const timeoutsMs = { connect: 5_000, command: 2_000, maxRetryDelay: 2_000 }
@@ -48,10 +49,27 @@ const open = (library: IoRedis, url: Redacted.Redacted): Redis | Cluster => {
     : new library.Redis(Redacted.value(url), { ...options, enableOfflineQueue, retryStrategy })
 }
 
+const isRefusal = (message: string) => /^(?:WRONGPASS|NOAUTH|NOPERM)\b/u.test(message)
+
+/** Why there is no connection. The message of another error is left out: it may contain an address. */
+const reasonOf = (error: Error): string => {
+  // A cluster reports the error of its last node separately.
+  const last: unknown = Reflect.get(error, "lastNodeError")
+  const { message } = isError(last) ? last : error
+  if (isRefusal(message)) return "refuses the user or the password of REDIS_URL"
+  const code = codeOf(last ?? error)
+  return `does not answer at REDIS_URL${code === "" ? "" : ` (${code})`}`
+}
+
 /**
  * Connects to Redis. When Redis does not answer in time, the service starts and connecting goes on in the background.
+ * `report` is called once for each loss of the connection.
  */
-export const connect = (url: Redacted.Redacted) =>
+export const connect = (
+  url: Redacted.Redacted,
+  report: (reason: string) => Effect.Effect<void> = (reason) =>
+    Effect.logWarning(`Redis ${reason}; trying again`)
+) =>
   Effect.gen(function* () {
     const library = yield* optional("Redis (REDIS_URL)", () => import("ioredis"))
     const runFork = Runtime.runFork(yield* Effect.runtime())
@@ -59,9 +77,8 @@ export const connect = (url: Redacted.Redacted) =>
       Effect.sync(() => {
         const opened = open(library, url)
         let isLost = false
-        // One log line at the loss and one at the return. The error is not logged: it may contain an address.
-        opened.on("error", () => {
-          if (!isLost) runFork(Effect.logWarning("Redis cannot be reached; trying again"))
+        opened.on("error", (error) => {
+          if (!isLost) runFork(report(reasonOf(error)))
           isLost = true
         })
         opened.on("ready", () => {

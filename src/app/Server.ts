@@ -51,7 +51,7 @@ export const run = (settings: Settings, role: Role) =>
     )
     const draining = Context.get(live, Draining)
     // Checked before the first start: the generated password would not be shown if the server failed after it.
-    if (role !== "worker") yield* Port.findPort(settings)
+    if (role !== "worker") yield* Port.findPorts(settings)
     const firstRun =
       settings.database === null
         ? // Without an interruption in between, which would lose the generated password.

@@ -32,12 +32,12 @@ export const chooseVector = (settings: Settings) =>
     return yield* settings.vector === "pgvector"
       ? prepared
       : Effect.catchTag(prepared, "VectorUnavailable", ({ message }) =>
-          Effect.succeed(inProcess(message, true))
+          Effect.succeed(inProcess(message.replace(/\.$/u, ""), true))
         )
   }).pipe(Effect.withSpan("Vector.choose"))
 
 /** {@link chooseVector}, and a log line with the result. */
 export const vectorOf = (settings: Settings) =>
   Effect.tap(chooseVector(settings), ({ backend, missing, why }) =>
-    (missing ? Effect.logWarning : Effect.logDebug)(`Chunks are searched by ${backend}`, why)
+    (missing ? Effect.logWarning : Effect.logDebug)(`Chunks are searched by ${backend}: ${why}`)
   )

@@ -107,14 +107,38 @@ export const layerMemory = (
   options: EngineOptions & IsolationOptions = {}
 ): Layer.Layer<Database, DatabaseUnavailable> => layerOf(clientOf(options.tenantRole)(openMemory(options)))
 
+/** Codes with which this side refuses the server's certificate. */
+const isUntrusted = (code: string) => /^(?:CERT_|DEPTH_ZERO_|ERR_TLS_|SELF_SIGNED_|UNABLE_TO_)/u.test(code)
+
+const certificateAdvice = (code: string): string => {
+  if (code === "CERT_HAS_EXPIRED") return "It has expired."
+  return code === "ERR_TLS_CERT_ALTNAME_INVALID"
+    ? "It is for another name: let DATABASE_URL name the server as its certificate does."
+    : "Name its authority's certificate in DATABASE_URL: ?sslmode=verify-full&sslrootcert=/path/to/authority.pem."
+}
+
 /** The error does not contain the address or the system's message, because it may contain the password. */
 const unavailable = ({ cause, message }: SqlError) => {
   const code = codeOf(cause)
+  if (isUntrusted(code))
+    return new DatabaseUnavailable({
+      message: `The certificate of the PostgreSQL server is not accepted (${code}). ${certificateAdvice(code)}`
+    })
   // Codes of the operating system begin with letters; codes of a PostgreSQL server are SQLSTATEs with digits.
   return new DatabaseUnavailable({
     message: /^E[A-Z_]+$/u.test(code)
       ? `The PostgreSQL server cannot be reached (${code}).`
       : `The PostgreSQL server does not let us in: ${message}.`
+  })
+}
+
+/** The driver throws when it cannot read the address, or a file that it names. */
+const unreadable = (defect: unknown) => {
+  const code = codeOf(defect)
+  return new DatabaseUnavailable({
+    message: /^E(?:ACCES|ISDIR|NOENT|PERM)$/u.test(code)
+      ? `A file that DATABASE_URL names (sslrootcert, sslcert or sslkey) cannot be read (${code}).`
+      : "The address of the PostgreSQL server cannot be read."
   })
 }
 
@@ -124,8 +148,6 @@ const unavailable = ({ cause, message }: SqlError) => {
 export const layerPostgres = (options: ServerOptions): Layer.Layer<Database, DatabaseUnavailable> =>
   serverClient(options).pipe(
     Effect.catchTag("SqlError", (error) => unavailable(error)),
-    Effect.catchAllDefect(
-      () => new DatabaseUnavailable({ message: "The address of the PostgreSQL server cannot be read." })
-    ),
+    Effect.catchAllDefect((defect) => unreadable(defect)),
     layerOf
   )

@@ -54,7 +54,7 @@ const readPartitions = Effect.gen(function* () {
   const rows = yield* sql<{ readonly table: Table; readonly name: string; readonly bound: string }>`
     select p.relname as "table", c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound
     from pg_inherits i join pg_class p on p.oid = i.inhparent join pg_class c on c.oid = i.inhrelid
-    where p.relnamespace = current_schema()::regnamespace and p.relname = any(${[...tables]}::text[])
+    where p.relnamespace = to_regnamespace(quote_ident(current_schema())) and p.relname = any(${[...tables]}::text[])
     order by c.relname`
   return rows.map(({ bound, name, table }): Partition => ({
     table,
@@ -69,7 +69,7 @@ const isOwner = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const [found] = yield* sql<{ readonly mine: boolean | null }>`
     select bool_and(pg_has_role(relowner, 'usage')) as mine from pg_class
-    where relnamespace = current_schema()::regnamespace and relname = any(${[...tables]}::text[])`
+    where relnamespace = to_regnamespace(quote_ident(current_schema())) and relname = any(${[...tables]}::text[])`
   return found?.mine === true
 })
 

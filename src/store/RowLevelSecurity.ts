@@ -50,7 +50,7 @@ export const rowLevelSecurityState = (role: string) =>
             select from pg_attribute a
             where a.attrelid = c.oid and a.attname = 'tenant_id' and a.attnotnull and not a.attisdropped) as named
         from pg_class c
-        where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+        where c.relnamespace = to_regnamespace(quote_ident(current_schema())) and c.relkind in ('r', 'p') and not c.relispartition
           and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
       ), role as (select * from pg_roles where rolname = ${role})
       select exists (select from role) as "exists", current_user::text as "user",

@@ -28,7 +28,7 @@ const outdatedTables = Effect.flatMap(
   (sql) => sql<{ readonly name: string }>`
     select c.oid::regclass::text as name
     from pg_class c left join pg_stat_user_tables s on s.relid = c.oid
-    where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace
+    where c.relkind = 'r' and c.relnamespace = to_regnamespace(quote_ident(current_schema()))
       and (c.reltuples <= 0 or s.n_mod_since_analyze > greatest(${minChanged.rows}::int, ${minChanged.share}::float8 * c.reltuples))
       and pg_relation_size(c.oid) >= ${minTableBytes} and pg_has_role(c.relowner, 'usage')
     order by name`

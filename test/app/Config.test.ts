@@ -115,6 +115,39 @@ describe("The configuration", () => {
     })
   )
 
+  it.effect(
+    "takes the direct address only beside that of the pooler, so that no embedded store is used instead",
+    () =>
+      Effect.gen(function* () {
+        const direct = { SPOKE_DATABASE_DIRECT_URL: "postgres://localhost/spoke" }
+        expect(yield* problems(direct)).toEqual({ DATABASE_URL: "Required with SPOKE_DATABASE_DIRECT_URL" })
+        yield* fromRecord(
+          { ...direct, DATABASE_URL: "postgres://pooler/spoke", SPOKE_SECRET: "s".repeat(40) },
+          false
+        )
+      })
+  )
+
+  it.effect("takes every name of a header for the collector", () =>
+    Effect.gen(function* () {
+      const { telemetry } = yield* fromRecord(
+        {
+          OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:4318",
+          OTEL_EXPORTER_OTLP_HEADERS: "x_team.key=museum, api-key=a%2Cb"
+        },
+        false
+      )
+      expect(telemetry === null ? null : Redacted.value(telemetry.headers)).toEqual({
+        "x_team.key": "museum",
+        "api-key": "a,b"
+      })
+      for (const wrong of ["x team=museum", "=museum", "x-team"])
+        expect(Object.keys(yield* problems({ OTEL_EXPORTER_OTLP_HEADERS: wrong }))).toEqual([
+          "OTEL_EXPORTER_OTLP_HEADERS"
+        ])
+    })
+  )
+
   it.effect("takes no time that is longer than a timer can be", () =>
     Effect.gen(function* () {
       for (const variable of ["SPOKE_TURN_TIMEOUT", "SPOKE_MAX_WAIT", "SPOKE_DRAIN_DELAY"]) {

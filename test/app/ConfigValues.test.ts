@@ -1,9 +1,9 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
-import { redisUrl, url } from "../../src/app/config/ConfigValues.ts"
+import { postgresUrl, redisUrl, url } from "../../src/app/config/ConfigValues.ts"
 
-const postgres = Schema.decodeUnknownEither(url("a postgres:// URL", "postgres:", "postgresql:"))
+const postgres = Schema.decodeUnknownEither(postgresUrl)
 const smtp = Schema.decodeUnknownEither(url("an smtp:// URL", "smtp:", "smtps:"))
 const redis = Schema.decodeUnknownEither(redisUrl)
 
@@ -26,5 +26,15 @@ describe("The account of an address", () => {
     )
     expect(Either.isRight(smtp("smtps://mail:465"))).toBe(true)
     expect(Either.isRight(redis("rediss://:p%40ss@one,two"))).toBe(true)
+  })
+
+  it("is taken before the folder of a socket, as the tools of PostgreSQL take it", () => {
+    for (const address of [
+      "postgres://spoke@/spoke?host=/run/postgresql",
+      "postgresql://spoke:p%40ss@/spoke?host=/run/postgresql&application_name=one",
+      "postgres:///spoke?host=/run/postgresql&user=spoke"
+    ])
+      expect(postgres(address)).toEqual(Either.right(address))
+    expect(Either.isLeft(postgres("mysql://spoke@/spoke"))).toBe(true)
   })
 })

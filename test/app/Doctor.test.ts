@@ -279,6 +279,29 @@ withRedis("spoke doctor", () => {
       )
     }).pipe(Effect.scoped)
   )
+
+  it.live("distinguishes a Redis that refuses the password from one that does not answer", () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => startRedis()),
+        ({ stop }) => Effect.promise(stop)
+      )
+      yield* Effect.promise(async () => {
+        const client = new Redis(server.url)
+        await client.config("SET", "requirepass", "right")
+        client.disconnect()
+      })
+      const of = (password: string) => {
+        const url = new URL(server.url)
+        url.password = password
+        return Effect.map(findings({ REDIS_URL: url.href }), (found) => found.of("redis"))
+      }
+      expect(yield* of("canary-password")).toBe("problem: refuses the user or the password of REDIS_URL")
+      expect(yield* of("")).toBe("problem: refuses the user or the password of REDIS_URL")
+      const gone = yield* findings({ REDIS_URL: `redis://${nowhere}` })
+      expect(gone.of("redis")).toBe("problem: does not answer at REDIS_URL (ECONNREFUSED)")
+    }).pipe(Effect.scoped)
+  )
 })
 
 // CI has the binaries: other suites fail there without them.
@@ -307,6 +330,16 @@ describe.skipIf(binaries === undefined)("spoke doctor (PostgreSQL server)", () =
       }
       const greedy = yield* findings({ ...given, SPOKE_DATABASE_POOL: "400" })
       expect(greedy.of("connections")).toMatch(/^problem: .*raise max_connections/u)
+      yield* Effect.acquireRelease(run(`create role ${name} login connection limit 8`), () =>
+        Effect.ignore(run(`drop role ${name}`))
+      )
+      address.username = name
+      const bound = yield* findings({ ...given, DATABASE_URL: address.href })
+      expect(bound.of("connections")).toMatch(/^problem: .* room for 8:/u)
+      yield* run(`alter role ${name} connection limit -1`)
+      yield* run(`alter database ${name} connection limit 9`)
+      const smaller = yield* findings({ ...given, DATABASE_URL: address.href, SPOKE_DATABASE_POOL: "4" })
+      expect(smaller.of("connections")).toMatch(/^ok: .* room for 9: 1 process$/u)
       const strange = yield* findings({
         ...given,
         DATABASE_URL: `postgres://spoke:canary-password@${nowhere}/spoke`
@@ -315,9 +348,23 @@ describe.skipIf(binaries === undefined)("spoke doctor (PostgreSQL server)", () =
       expect(strange.of("queue")).toBe("warning: in PostgreSQL, which could not be asked: see database")
       expect(JSON.stringify(strange.found)).not.toContain("canary")
       yield* migrate(migrations).pipe(
-        Effect.provide(layerPostgres({ url: Redacted.make(address.href), maxConnections: 2 }))
+        Effect.provide(layerPostgres({ url: Redacted.make(given.DATABASE_URL), maxConnections: 2 }))
       )
       expect((yield* findings(given)).of("queue")).toBe("ok: in PostgreSQL: 0 jobs wait, none has failed")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("sends a notification through SPOKE_DATABASE_DIRECT_URL", () =>
+    Effect.gen(function* () {
+      const server = Redacted.value(yield* serverUrl)
+      const of = (direct: string) =>
+        findings({ ...secret, DATABASE_URL: server, SPOKE_DATABASE_DIRECT_URL: direct })
+      expect((yield* of(server)).of("notifications")).toBe("ok: arrive at SPOKE_DATABASE_DIRECT_URL")
+      const wrong = yield* of(`postgres://spoke:canary-password@${nowhere}/spoke`)
+      expect(wrong.of("notifications")).toMatch(/^problem: .*SPOKE_DATABASE_DIRECT_URL.*ECONNREFUSED/u)
+      expect(JSON.stringify(wrong.found)).not.toContain("canary")
+      const other = yield* of(server.replace(/postgres$/u, "template1"))
+      expect(other.of("notifications")).toMatch(/^problem: None arrives at SPOKE_DATABASE_DIRECT_URL/u)
     }).pipe(Effect.scoped)
   )
 })

@@ -16,6 +16,10 @@ const failing = (message: string, reason?: string) => (response: ServerResponse)
     .writeHead(404, { "content-type": "application/json" })
     .end(JSON.stringify({ error: { code: "NOT_FOUND", message, ...(reason && { details: { reason } }) } }))
 
+/** What sides have reported. */
+const reported: Array<string> = []
+const report = (text: string) => Effect.sync(() => void reported.push(text))
+
 /** A side whose server gives these answers, one after another. */
 const sideOf = (...answers: ReadonlyArray<(response: ServerResponse) => unknown>) =>
   Effect.gen(function* () {
@@ -37,7 +41,8 @@ const sideOf = (...answers: ReadonlyArray<(response: ServerResponse) => unknown>
       "origin",
       TenantId.make("ten_1"),
       `http://127.0.0.1:${port}`,
-      Redacted.make("operator")
+      Redacted.make("operator"),
+      report
     )
   }).pipe(Effect.provide(FetchHttpClient.layer))
 
@@ -52,5 +57,28 @@ it.scopedLive("An original is missing if the other side says so, not if a proxy 
     expect(yield* removed.original(ref)).toEqual(Option.none())
     const other = yield* sideOf(failing("The tenant is not being moved."))
     expect(yield* Effect.flip(other.original(ref))).toMatchObject({ reason: "refused" })
+  })
+)
+
+it.scopedLive("A side that does not answer is reported once, until it does", () =>
+  Effect.gen(function* () {
+    const restarting = (response: ServerResponse) => response.writeHead(502).end()
+    const bytes = (response: ServerResponse) => response.writeHead(200).end("the original")
+    const side = yield* sideOf(restarting, restarting, bytes, bytes, restarting, bytes)
+    reported.length = 0
+    for (const count of [1, 1, 2]) {
+      yield* side.original(ref)
+      expect(reported).toHaveLength(count)
+    }
+    expect(reported[0]).toMatch(/^the origin \(http:\S+\) does not answer; trying again/u)
+  })
+)
+
+it.scopedLive("A side that refuses the token names the option that gives it", () =>
+  Effect.gen(function* () {
+    const side = yield* sideOf((response) => response.writeHead(401).end())
+    const { message } = yield* Effect.flip(side.original(ref))
+    expect(message).toContain("does not take the operator's token")
+    expect(message).toContain("--operator-token-file (SPOKE_OPERATOR_TOKEN)")
   })
 )

@@ -44,6 +44,24 @@ it.scoped("An interval of months is waited for by the day: a longer timer would 
   }).pipe(Effect.provide(TestDatabase), Effect.asVoid)
 )
 
+it.scoped("A copy of the future, of a clock that was ahead, does not delay the next one", () =>
+  Effect.gen(function* () {
+    const root = yield* folder
+    const copies = Path.join(root, "copies")
+    const settings = yield* fromRecord(
+      { SPOKE_DATA_DIR: root, SPOKE_SNAPSHOT_DIR: copies, SPOKE_SNAPSHOT_INTERVAL: "2 days" },
+      false
+    )
+    Fs.mkdirSync(Path.join(copies, "2040-01-01T00-00-00Z"), { recursive: true })
+    Fs.mkdirSync(Path.join(root, "database"))
+    yield* Snapshots.schedule(settings)
+    // Files are written meanwhile, by the real clock.
+    yield* Effect.promise(() =>
+      vi.waitFor(() => expect(Fs.readdirSync(copies)).toContain("1970-01-01T00-00-00Z"), { timeout: 20_000 })
+    )
+  }).pipe(Effect.provide(TestDatabase), Effect.asVoid)
+)
+
 it.scoped("A copy is on the disk before the oldest one is removed", () =>
   Effect.gen(function* () {
     const root = yield* folder

@@ -76,6 +76,7 @@ onPgvectorServer("Where chunks are searched", (it) => {
       expect(message).toContain("CREATE EXTENSION vector")
       const [found] = yield* Effect.provide(Effect.all([choice()]), limited)
       expect(found).toMatchObject({ backend: "in-process", missing: true })
+      expect(found.why, "Commands print it within a sentence.").not.toMatch(/\.$/u)
     }).pipe(Effect.scoped)
   )
 })

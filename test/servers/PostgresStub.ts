@@ -1,6 +1,7 @@
 /** Stands in for PostgreSQL servers that a test cannot start: one that refuses every connection, or is too old. */
 import * as Net from "node:net"
 import type { AddressInfo } from "node:net"
+import { TLSSocket } from "node:tls"
 import * as Effect from "effect/Effect"
 
 const message = (type: string, body: Buffer): Buffer => {
@@ -59,18 +60,13 @@ const row = (columns: Readonly<Record<string, string>>): Buffer => {
   ])
 }
 
-/** Its address. `answer` is what it says at the start of every session, or the row that it answers every statement with. */
-export const postgresStub = (answer: Refusal | Readonly<{ row: Readonly<Record<string, string>> }>) =>
+/** The address of a server that handles connections with `serve`. */
+const listening = (serve: (socket: Net.Socket) => void) =>
   Effect.acquireRelease(
     Effect.async<Net.Server>((resume) => {
       const server = Net.createServer((socket) => {
-        let welcomed = false
         socket.on("error", () => {})
-        socket.on("data", () => {
-          if (!("row" in answer)) return socket.end(refused(answer))
-          socket.write(welcomed ? row(answer.row) : welcome)
-          welcomed = true
-        })
+        serve(socket)
       })
       server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
     }),
@@ -82,3 +78,25 @@ export const postgresStub = (answer: Refusal | Readonly<{ row: Readonly<Record<s
       return `postgres://spoke:hunter2@127.0.0.1:${port}/spoke`
     })
   )
+
+/** The address of a server that has this certificate, and refuses whoever accepts it. */
+export const tlsStub = (certificate: { readonly key: string; readonly cert: string }) =>
+  listening((socket) => {
+    socket.once("data", () => {
+      socket.write("S")
+      const secured = new TLSSocket(socket, { isServer: true, ...certificate })
+      secured.on("error", () => {})
+      secured.once("data", () => secured.end(refused({ code: "28P01", message: "let in by TLS" })))
+    })
+  })
+
+/** Its address. `answer` is what it says at the start of every session, or the row that it answers every statement with. */
+export const postgresStub = (answer: Refusal | Readonly<{ row: Readonly<Record<string, string>> }>) =>
+  listening((socket) => {
+    let welcomed = false
+    socket.on("data", () => {
+      if (!("row" in answer)) return socket.end(refused(answer))
+      socket.write(welcomed ? row(answer.row) : welcome)
+      welcomed = true
+    })
+  })

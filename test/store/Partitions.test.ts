@@ -195,7 +195,7 @@ eachEngine("Traces by weeks", (it, engine) => {
       const id = yield* run(one, wednesday, "text")
       const limits = yield* RetentionLimits
       const kept = Effect.gen(function* () {
-        yield* limits.sweepTraces
+        yield* limits.sweepTracesAt(later(10))
         return (yield* partitionOf("agent_run_events", id)) !== undefined
       })
       yield* TestClock.setTime(later(10).epochMillis)
@@ -204,6 +204,10 @@ eachEngine("Traces by weeks", (it, engine) => {
       yield* limits.patch(other, { runs: 100 })
       expect(yield* kept, "It still keeps them.").toBe(true)
       yield* limits.patch(other, { runs: 60 })
+      yield* limits.sweepTraces
+      expect(yield* partitionOf("agent_run_events", id), "Only the clock of the process is ahead.").toBe(
+        "agent_run_events_20400604"
+      )
       expect(yield* kept).toBe(false)
       expect(yield* limits.sweepPassages).toBe(false)
       expect(yield* passages).toEqual([])

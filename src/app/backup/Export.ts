@@ -133,7 +133,10 @@ export const exportTo = Effect.fn("Backup.exportTo")(function* (
     const sql = yield* SqlClient.SqlClient
     const [table] = yield* sql<{
       readonly there: boolean
-    }>`select to_regclass('migrations') is not null as there`
+    }>`
+      select exists (
+        select from pg_class where relname = 'migrations' and relnamespace = to_regnamespace(quote_ident(current_schema()))
+      ) as there`
     if (table?.there !== true) return yield* ArchivedStore.noStore(settings)
     const { masters } = yield* Secrets.Secrets
     const [current] = masters

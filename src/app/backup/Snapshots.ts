@@ -142,13 +142,14 @@ export const take = Effect.fn("Snapshots.take")(function* (
   return target
 }, forEveryTenant("archive"))
 
-/** Time until the next copy is due, by the newest one. */
+/** Time until the next copy is due, by the newest one. One of the future was made while the clock was ahead. */
 const timeUntilDue = (folder: string, every: Duration.Duration) =>
   Effect.gen(function* () {
-    const newest = Option.flatMap(Option.fromNullable((yield* listSnapshots(folder)).at(-1)), timeOf)
-    if (Option.isNone(newest)) return Duration.zero
-    const elapsed = DateTime.distance(newest.value, yield* DateTime.now)
-    return Duration.millis(Math.max(0, Duration.toMillis(every) - Math.max(0, elapsed)))
+    const now = yield* DateTime.now
+    const all = (yield* listSnapshots(folder)).flatMap((name) => Option.toArray(timeOf(name)))
+    const newest = all.findLast((at) => DateTime.lessThanOrEqualTo(at, now))
+    if (newest === undefined) return Duration.zero
+    return Duration.millis(Math.max(0, Duration.toMillis(every) - DateTime.distance(newest, now)))
   })
 
 /** Makes copies until the scope closes, if the settings ask for them. */

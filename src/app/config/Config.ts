@@ -28,6 +28,7 @@ import {
   interval,
   problemsIn,
   password,
+  postgresUrl,
   plans,
   proxyList,
   callableHost,
@@ -78,12 +79,9 @@ export const Variables = Schema.Struct({
   AWS_ACCESS_KEY_ID: variable(redacted, "Access key of the bucket; required with SPOKE_ARTIFACTS."),
   AWS_SECRET_ACCESS_KEY: variable(redacted, "Its secret; required with SPOKE_ARTIFACTS."),
   AWS_SESSION_TOKEN: variable(redacted, "Session token, where the access key is a temporary one."),
-  DATABASE_URL: variable(
-    url("a postgres:// URL", "postgres:", "postgresql:"),
-    "PostgreSQL 15 or newer; the embedded database by default."
-  ),
+  DATABASE_URL: variable(postgresUrl, "PostgreSQL 15 or newer; the embedded database by default."),
   SPOKE_DATABASE_DIRECT_URL: variable(
-    url("a postgres:// URL", "postgres:", "postgresql:"),
+    postgresUrl,
     "The same database past a pooler in transaction mode, for LISTEN; DATABASE_URL by default."
   ),
   SPOKE_TENANT_ROLE: variable(roleName, "Role of tenants' statements: turns row level security on."),

@@ -29,6 +29,7 @@ export const brokenConstraints = (given: Readonly<Record<string, string | undefi
       "SPOKE_ADMIN_PASSWORD",
       "Required with SPOKE_ADMIN_EMAIL and DATABASE_URL: only an embedded start generates one"
     ],
+    required("DATABASE_URL", "SPOKE_DATABASE_DIRECT_URL"),
     [
       valueOf("SPOKE_VECTOR") === "pgvector" && !has("DATABASE_URL"),
       "DATABASE_URL",

@@ -42,6 +42,13 @@ const readUrl = (text: string, protocols: ReadonlyArray<string>): Option.Option<
 export const url = (expected: string, ...protocols: ReadonlyArray<string>) =>
   parsed(expected, (text) => readUrl(text, protocols))
 
+/** Without a host between account and path, as libpq takes it, the parameter `host` names the folder of a socket. */
+export const postgresUrl = parsed("a postgres:// URL", (text) =>
+  Option.as(
+    readUrl(text.replace(/@(?=\/)/u, "@localhost"), ["postgres:", "postgresql:"]),
+    text.replace(/\/+$/, "")
+  )
+)
 export const httpUrl = url("an http or https URL", "http:", "https:")
 export const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
   Option.filter(readUrl(text, ["http:", "https:"]), (address) => address.endsWith("/v1"))
@@ -137,7 +144,7 @@ export const headerList = parsed("name=value, separated by commas", (text) =>
     Option.all(
       text.split(",").map((pair) =>
         Option.flatMap(
-          Option.fromNullable(/^\s*([A-Za-z0-9-]+)\s*=\s*(.*?)\s*$/u.exec(pair)),
+          Option.fromNullable(/^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*?)\s*$/u.exec(pair)),
           Option.liftThrowable(([, name = "", value = ""]) => [name, decodeURIComponent(value)] as const)
         )
       )

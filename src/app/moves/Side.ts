@@ -53,12 +53,22 @@ const isReason = Schema.is(MoveFailed.fields.reason)
 /** Statuses after which the same request may succeed: overload, a restart behind a proxy. */
 const transientStatuses = new Set([429, 502, 503, 504])
 
-/** An installation over HTTP. Every request may be repeated, so one whose answer was lost is sent again. */
+/** The options of the command with the operator's tokens. */
+const tokenOptions = {
+  origin: "--operator-token-file (SPOKE_OPERATOR_TOKEN)",
+  destination: "--to-token-file (SPOKE_TO_OPERATOR_TOKEN)"
+} as const
+
+/**
+ * An installation over HTTP. Every request may be repeated, so one whose answer was lost is sent again. `report` is
+ * called when the installation does not answer, once until it does.
+ */
 export const overHttp = (
   role: "destination" | "origin",
   tenantId: TenantId,
   url: string,
-  token: Redacted.Redacted
+  token: Redacted.Redacted,
+  report: (text: string) => Effect.Effect<void> = () => Effect.void
 ) =>
   Effect.map(HttpClient.HttpClient, (client): Side => {
     const base = serverAddress(url)
@@ -70,7 +80,12 @@ export const overHttp = (
         message: `The ${name} does not answer. Run the command again to continue.`
       })
 
-    const refusal = (response: HttpClientResponse.HttpClientResponse) =>
+    const refusedToken = new MoveFailed({
+      reason: "refused",
+      message: `The ${name} does not take the operator's token. Give its own with ${tokenOptions[role]}.`
+    })
+
+    const errorOf = (response: HttpClientResponse.HttpClientResponse) =>
       response.json.pipe(
         Effect.flatMap(Schema.decodeUnknown(Failure)),
         Effect.option,
@@ -89,18 +104,32 @@ export const overHttp = (
         })
       )
 
+    const refusal = (response: HttpClientResponse.HttpClientResponse) =>
+      response.status === 401 ? refusedToken : errorOf(response)
+
     const send = (request: HttpClientRequest.HttpClientRequest) =>
       client.execute(HttpClientRequest.bearerToken(request, token)).pipe(
         Effect.mapError(noAnswer),
         Effect.filterOrElse(({ status }) => (status >= 200 && status < 300) || status === 404, refusal)
       )
 
+    let isLost = false
+    const setLost = (lost: boolean) =>
+      Effect.suspend(() => {
+        const isNew = lost && !isLost
+        isLost = lost
+        return isNew ? report(`the ${name} does not answer; trying again for two minutes`) : Effect.void
+      })
+
     /** Each attempt has a time-out, its body included. */
     const withRetries = <A>(one: Effect.Effect<A, MoveFailed>) =>
-      Effect.retry(Effect.timeoutFail(one, { duration: requestTimeout, onTimeout: noAnswer }), {
-        while: ({ reason }) => reason === "unreachable",
-        schedule: retrySchedule
-      })
+      Effect.timeoutFail(one, { duration: requestTimeout, onTimeout: noAnswer }).pipe(
+        Effect.tapBoth({
+          onFailure: ({ reason }) => setLost(reason === "unreachable"),
+          onSuccess: () => setLost(false)
+        }),
+        Effect.retry({ while: ({ reason }) => reason === "unreachable", schedule: retrySchedule })
+      )
 
     const failIfMissing = (response: HttpClientResponse.HttpClientResponse) =>
       response.status === 404 ? refusal(response) : Effect.succeed(response)

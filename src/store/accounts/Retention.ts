@@ -89,6 +89,13 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
       Effect.withSpan("RetentionStore.longestRuns")
     )
 
-    return { find, patch, include, claim, release, longestRuns } as const
+    /** The time by the database's clock. */
+    const now = sql`select clock_timestamp() as now`.pipe(
+      Rows.one(Schema.Struct({ now: Schema.DateTimeUtcFromDate })),
+      Effect.map((row) => row.now),
+      Effect.withSpan("RetentionStore.now")
+    )
+
+    return { find, patch, include, claim, release, longestRuns, now } as const
   })
 }) {}

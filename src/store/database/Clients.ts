@@ -132,11 +132,20 @@ export const refuseReadOnly = Effect.gen(function* () {
   })
 }).pipe(forEveryTenant("migration"))
 
+/**
+ * The address with its mode of TLS as the driver takes it: it checks the certificate in these modes, too, and prints
+ * that a later version will not.
+ */
+const withExplicitTls = (address: string) =>
+  /[?&]uselibpqcompat=true(?:&|$)/u.test(address)
+    ? address
+    : address.replace(/(?<=[?&]sslmode=)(?:prefer|require|verify-ca)(?=&|$)/u, "verify-full")
+
 /** A client of a PostgreSQL server that has answered once. Dies when the address cannot be read. */
 export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable> =>
   Effect.gen(function* () {
     const connection = {
-      connectionString: Redacted.value(options.url),
+      connectionString: withExplicitTls(Redacted.value(options.url)),
       application_name: "spoke",
       keepAlive: true,
       connectionTimeoutMillis: Duration.toMillis(connectTimeout)
@@ -165,8 +174,9 @@ export const serverClient = (options: ServerOptions): Client<DatabaseUnavailable
     const client = yield* Effect.catchIf(open(limits, directUrl !== null), refusesSettings, () =>
       Effect.tap(open({}, true), (made) => forEveryTenant("migration")(warnWithoutTimeouts(made)))
     )
-    const direct = Redacted.value(directUrl ?? options.url)
+    const direct = withExplicitTls(Redacted.value(directUrl ?? options.url))
     const listen = yield* listenNative({
+      variable: directUrl === null ? "DATABASE_URL" : "SPOKE_DATABASE_DIRECT_URL",
       makeConnection: () => new Pg.Client({ ...connection, connectionString: direct }),
       connectTimeout,
       notify: notifyBy(client)

@@ -32,6 +32,8 @@ export interface MigrateOptions {
   readonly giveUpAfter?: Duration.DurationInput
 }
 
+const mainTable = "migrations"
+
 interface Options {
   readonly table: string
   readonly lockTimeout: Duration.Duration
@@ -39,7 +41,7 @@ interface Options {
 }
 
 const optionsOf = ({ giveUpAfter, lockTimeout, table }: MigrateOptions): Options => ({
-  table: table ?? "migrations",
+  table: table ?? mainTable,
   lockTimeout: Duration.decode(lockTimeout ?? "500 millis"),
   giveUpAfter: Duration.decode(giveUpAfter ?? "5 minutes")
 })
@@ -58,12 +60,34 @@ interface Row {
   readonly checksum: string | null
 }
 
-/** The applied migrations; null if the table does not exist. */
+/** Where the role's `search_path` finds the table. `isOurs`: it has our columns, unlike one of another program. */
+const placeOf = (table: string) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql<{ readonly schema: string; readonly current: string; readonly isOurs: boolean }>`
+      select n.nspname as schema, current_schema()::text as current,
+        exists (select from pg_attribute where attrelid = c.oid and attname = 'migration_id') as "isOurs"
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = to_regclass(${table})`
+  )
+
+/** The applied migrations; null if the schema in which tables are created has no list of them. */
 const rowsOf = (table: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const [row] = yield* sql<{ readonly found: boolean }>`select to_regclass(${table}) is not null as found`
-    if (row?.found !== true) return null
+    const [place] = yield* placeOf(table)
+    if (place === undefined) return null
+    const { current, isOurs, schema } = place
+    if (schema === current && !isOurs)
+      return yield* stateError(
+        `The table ${table} of the schema ${schema} is another program's. Give Spoke a database, or a schema that comes ` +
+          "first in its role's search_path. Nothing was changed."
+      )
+    if (schema !== current && isOurs && table === mainTable)
+      return yield* stateError(
+        `Spoke's tables are in the schema ${schema}, but the role's search_path begins with ${current}. ` +
+          `Put ${schema} first (ALTER ROLE … SET search_path), or use another database for a second installation. Nothing was changed.`
+      )
+    if (schema !== current) return null
     // A table from before 0.1.0 may not have the column.
     return yield* sql<Row>`
       select migration_id, name, to_jsonb(applied) ->> 'checksum' as checksum from ${sql(table)} as applied
@@ -366,7 +390,7 @@ export const migrate = (
   )
 
 /** The migrations of `directory` that the database does not have yet. Changes nothing. */
-export const pendingFiles = (directory: string, table = "migrations") =>
+export const pendingFiles = (directory: string, table = mainTable) =>
   Effect.gen(function* () {
     const files = yield* load(directory)
     return (yield* readPending(files, table)).pending

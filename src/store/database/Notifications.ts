@@ -21,6 +21,8 @@ import { randomUUID } from "node:crypto"
 import { EventEmitter } from "node:events"
 import * as Pg from "pg"
 import { releasedOnFailure } from "../../concurrency/ReleasedOnFailure.ts"
+import { isError } from "../../domain/Thrown.ts"
+import { DatabaseFailure } from "./Failure.ts"
 
 const bufferOptions = { bufferSize: 1_024, strategy: "sliding" } as const
 
@@ -100,10 +102,19 @@ const probeTimeout = "5 seconds"
 const pollInterval = "1 second"
 
 export interface ListenOptions {
+  /** The variable with the address of the connection. */
+  readonly variable: string
   readonly makeConnection: () => Pg.Client
   readonly connectTimeout: Duration.DurationInput
   /** Notifies over another connection, as other processes do. */
   readonly notify: PgClient["notify"]
+}
+
+/** The driver's message and code, without remedies, which are for the connections of statements. */
+const reasonOf = (cause: unknown): string => {
+  if (!isError(cause)) return `: it ${String(cause)}`
+  const { code = "", message } = new DatabaseFailure(cause)
+  return message === "" ? ` (${code})` : `: ${message}${code === "" ? "" : ` (${code})`}`
 }
 
 /** Whether notifications sent with `notify` arrive on `client`. */
@@ -134,9 +145,13 @@ const probe = (live: LiveConnection, notify: PgClient["notify"]) => {
 }
 
 /** Listens on one separate connection for all channels of the process. It is opened for the first reader. */
-export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenOptions) =>
+export const listenNative = ({ connectTimeout, makeConnection, notify, variable }: ListenOptions) =>
   Effect.gen(function* () {
-    const lost = (cause: unknown) => new SqlError({ cause, message: "The listening connection was lost" })
+    const lost = (cause: unknown) =>
+      new SqlError({
+        cause,
+        message: `There is no connection to ${variable} for notifications${reasonOf(cause)}`
+      })
     const connection = yield* RcRef.make({
       acquire: releasedOnFailure(
         Effect.acquireRelease(
@@ -146,7 +161,10 @@ export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenO
         ).pipe(
           Effect.tap(({ client }) =>
             Effect.tryPromise({ try: () => client.connect(), catch: lost }).pipe(
-              Effect.timeoutFail({ duration: connectTimeout, onTimeout: () => lost("timed out") })
+              Effect.timeoutFail({
+                duration: connectTimeout,
+                onTimeout: () => lost("did not answer in time")
+              })
             )
           ),
           Effect.tap((live) =>
@@ -168,12 +186,12 @@ export const listenNative = ({ connectTimeout, makeConnection, notify }: ListenO
             const { client } = live
             if (live.closed) {
               yield* RcRef.invalidate(connection)
-              return yield* lost("closed")
+              return yield* lost("was closed")
             }
             const onNotification = (message: Pg.Notification) => {
               if (message.channel === channel && message.payload) emit.single(message.payload)
             }
-            const onEnd = () => emit.fail(lost("closed"))
+            const onEnd = () => emit.fail(lost("was closed"))
             yield* Effect.acquireRelease(
               Effect.sync(() => {
                 client.on("notification", onNotification)

@@ -54,7 +54,7 @@ export class MoveGuards extends Effect.Service<MoveGuards>()("store/moves/Guards
       sql<{ readonly name: string }>`
         select distinct c.relname as name from pg_trigger t join pg_class c on c.oid = t.tgrelid
         where t.tgname in ${sql.in(Object.values(namesOf(tenantId)))} and t.tgparentid = 0
-          and c.relnamespace = current_schema()::regnamespace`.pipe(
+          and c.relnamespace = to_regnamespace(quote_ident(current_schema()))`.pipe(
         Effect.map((rows) => new Set(rows.map(({ name }) => name)))
       )
 

@@ -79,24 +79,27 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
       return true
     }).pipe(Effect.withSpan("RetentionLimits.sweep"))
 
-    /** Creates the partitions of the next weeks of traces, and drops those that no tenant keeps. */
-    const sweepTraces = Effect.gen(function* () {
-      yield* addWeeks
-      const now = yield* DateTime.now
-      const days = shorter(yield* store.longestRuns, installation.runs)
-      yield* dropWeeks({
-        expiredBefore: days === null ? null : DateTime.subtract(now, { days: days + daysUntilSettled }),
-        emptyBefore: DateTime.subtract(now, { days: 2 * daysUntilSettled })
-      })
-    }).pipe(
-      Effect.provideService(SqlClient.SqlClient, sql),
-      Effect.orDie,
-      Effect.withSpan("RetentionLimits.sweepTraces")
-    )
+    /** Creates the partitions of the next weeks of traces, and drops those that no tenant keeps at the time `now`. */
+    const sweepTracesAt = (now: DateTime.Utc) =>
+      Effect.gen(function* () {
+        yield* addWeeks
+        const days = shorter(yield* store.longestRuns, installation.runs)
+        yield* dropWeeks({
+          expiredBefore: days === null ? null : DateTime.subtract(now, { days: days + daysUntilSettled }),
+          emptyBefore: DateTime.subtract(now, { days: 2 * daysUntilSettled })
+        })
+      }).pipe(
+        Effect.provideService(SqlClient.SqlClient, sql),
+        Effect.orDie,
+        Effect.withSpan("RetentionLimits.sweepTraces")
+      )
+
+    /** By the database's clock: a process whose own clock is ahead would drop weeks that are kept. */
+    const sweepTraces = Effect.flatMap(store.now, sweepTracesAt)
 
     /** Removes passages that only runs of dropped weeks referred to. Returns true when there may be more. */
     const sweepPassages = passages.sweep
 
-    return { find, patch, sweep, sweepTraces, sweepPassages } as const
+    return { find, patch, sweep, sweepTraces, sweepTracesAt, sweepPassages } as const
   })
 }) {}

@@ -90,6 +90,7 @@ describe("The first start on an empty data directory", () => {
     const elsewhere = temporaryFolder()
     for (const [variables, words] of [
       [{ PORT: new URL(spoke.url).port }, "is in use by another program"],
+      [{ PORT: "45678", SPOKE_HEALTH_PORT: "45678" }, "PORT and SPOKE_HEALTH_PORT are both 45678"],
       [{ HOST: "999.1.1.1" }, "is not an address to listen on"]
     ] as const) {
       const { code, stderr } = await run(["serve"], { SPOKE_DATA_DIR: elsewhere, ...variables })

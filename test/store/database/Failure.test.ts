@@ -16,7 +16,8 @@ import { randomUUID } from "node:crypto"
 import { describe } from "vitest"
 import { layerPostgres, migrate, refuseReadOnly } from "../../../src/store/Database.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
-import { postgresStub, type Refusal } from "../../servers/PostgresStub.ts"
+import { wrongCertificate } from "../../e2e/events/HostileReceiver.ts"
+import { postgresStub, type Refusal, tlsStub } from "../../servers/PostgresStub.ts"
 import { eachEngineLive, migrations, serverUrl } from "../../TestDatabase.ts"
 
 const opened = (url: string) => layerPostgres({ url: Redacted.make(url), maxConnections: 2 })
@@ -65,6 +66,50 @@ describe("A PostgreSQL server that refuses connections", () => {
         expect(told).toContain("cannot be reached (ECONNREFUSED)")
         expect(told).not.toContain("hunter2")
       })
+  )
+})
+
+const certificate = wrongCertificate()
+
+// CI has openssl: other suites need it there.
+describe.skipIf(certificate === null)("A PostgreSQL server with TLS", () => {
+  const server = tlsStub(certificate ?? { key: "", cert: "" })
+
+  // First, because the driver warns once.
+  plain.live("is connected to without warnings of the driver", () =>
+    Effect.gen(function* () {
+      const warned: Array<string> = []
+      const onWarning = ({ message }: Error) => void warned.push(message)
+      process.on("warning", onWarning)
+      yield* refusalAt(`${yield* server}?sslmode=require`)
+      yield* Effect.sleep("100 millis")
+      process.off("warning", onWarning)
+      expect(warned).toEqual([])
+    }).pipe(Effect.scoped)
+  )
+
+  plain.live("whose certificate is not trusted is reported with what to add to DATABASE_URL", () =>
+    Effect.gen(function* () {
+      const url = yield* server
+      for (const mode of ["require", "verify-full"]) {
+        const told = yield* refusalAt(`${url}?sslmode=${mode}`)
+        expect(told).toContain("is not accepted (DEPTH_ZERO_SELF_SIGNED_CERT)")
+        expect(told).toContain("sslrootcert=")
+        expect(told).not.toContain("hunter2")
+      }
+      expect(yield* refusalAt(`${url}?sslmode=no-verify`)).toContain("let in by TLS")
+    }).pipe(Effect.scoped)
+  )
+
+  plain.live("is reported when a file of certificates cannot be read, or has one for another name", () =>
+    Effect.gen(function* () {
+      const url = yield* server
+      const file = Path.join(yield* folder, "authority.pem")
+      const told = refusalAt(`${url}?sslmode=require&sslrootcert=${file}`)
+      expect(yield* told).toContain("sslkey) cannot be read (ENOENT)")
+      Fs.writeFileSync(file, certificate?.cert ?? "")
+      expect(yield* told).toContain("It is for another name")
+    }).pipe(Effect.scoped)
   )
 })
 

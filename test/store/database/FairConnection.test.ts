@@ -72,6 +72,7 @@ it.live("A connection on which LISTEN fails is closed", () =>
         end: () => Promise.resolve(void (ended += 1))
       })
     const listen = yield* listenNative({
+      variable: "DATABASE_URL",
       connectTimeout: "1 second",
       makeConnection,
       notify: () => Effect.void

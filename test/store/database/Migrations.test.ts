@@ -6,7 +6,8 @@ import * as Redacted from "effect/Redacted"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { layerPostgres, migrate } from "../../../src/store/Database.ts"
+import { addWeeks, layerPostgres, migrate, rowLevelSecurityState } from "../../../src/store/Database.ts"
+import { analyzeGrown } from "../../../src/store/TableStatistics.ts"
 import { eachEngineLive, migrations, serverUrl } from "../../TestDatabase.ts"
 
 /** A folder with these files. */
@@ -101,6 +102,86 @@ eachEngineLive("Migrations", (it, engine) => {
   )
 
   if (engine === "server") {
+    /** Runs `work` on a new database whose sessions look for tables in these schemas. */
+    const inSchemas = <A, E>(
+      searchPath: string,
+      prepare: ReadonlyArray<string>,
+      work: Effect.Effect<A, E, SqlClient.SqlClient>
+    ) =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`drop database if exists schemas`
+        yield* sql`create database schemas`
+        const url = new URL(Redacted.value(yield* serverUrl).replace(/postgres$/, "schemas"))
+        const connect = () => Layer.fresh(layerPostgres({ url: Redacted.make(url.href), maxConnections: 2 }))
+        const statements = Effect.flatMap(SqlClient.SqlClient, (other) =>
+          Effect.forEach(prepare, (statement) => other.unsafe(statement))
+        )
+        yield* Effect.provide(statements, connect())
+        url.searchParams.set("options", `-c search_path=${searchPath}`)
+        return yield* Effect.ensuring(
+          Effect.provide(work, connect()),
+          Effect.ignore(sql`drop database schemas with (force)`)
+        )
+      })
+
+    it.scoped("are applied in a schema whose name needs quotes, where everything finds their tables", () =>
+      inSchemas(
+        '"Spoke-Prod",public',
+        ['create schema "Spoke-Prod"'],
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          expect(yield* migrate(migrations)).toHaveLength(names.length)
+          yield* analyzeGrown
+          yield* sql`drop table run_passages_first`
+          yield* addWeeks
+          const weeks = yield* sql`select from pg_inherits where inhparent = 'run_passages'::regclass`
+          expect(weeks.length).toBeGreaterThan(2)
+          expect((yield* rowLevelSecurityState("nobody")).tables).toContain("messages")
+        })
+      )
+    )
+
+    it.scoped("ignore a table `migrations` of another program in a later schema", () =>
+      inSchemas(
+        "spoke,public",
+        ["create schema spoke", "create table migrations (id serial, migration text)"],
+        Effect.gen(function* () {
+          expect(yield* migrate(migrations)).toHaveLength(names.length)
+          expect(yield* migrate(migrations)).toEqual([])
+        })
+      )
+    )
+
+    it.scoped("are refused beside the table `migrations` of another program", () =>
+      inSchemas(
+        "public",
+        ["create table migrations (id serial, migration text)"],
+        Effect.gen(function* () {
+          const error = yield* Effect.flip(migrate(migrations))
+          expect(error).toMatchObject({ _tag: "MigrationError", reason: "state" })
+          expect(error.message).toContain("another program's")
+        })
+      )
+    )
+
+    it.scoped("are refused in a schema before the one that has the tables", () =>
+      Effect.gen(function* () {
+        const files = yield* folder({ "0001_first.sql": "create table first ()" })
+        yield* inSchemas(
+          "second,public",
+          ["create schema second"],
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            yield* sql.withTransaction(Effect.zipRight(sql`set local search_path = public`, migrate(files)))
+            const error = yield* Effect.flip(migrate(files))
+            expect(error).toMatchObject({ _tag: "MigrationError", reason: "state" })
+            expect(error.message).toContain("Put public first")
+          })
+        )
+      })
+    )
+
     it.scoped("of two processes that start on an empty database at the same time both succeed", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

@@ -2,11 +2,13 @@
 import * as fs from "node:fs"
 import * as path from "node:path"
 import * as HttpClient from "@effect/platform/HttpClient"
+import * as PgClient from "@effect/sql-pg/PgClient"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
 import { forEveryTenant } from "../../../concurrency/TenantSession.ts"
 import { VectorEncodingStore } from "../../../store/knowledge/VectorEncoding.ts"
 import { VectorIndexStore } from "../../../store/knowledge/VectorIndexes.ts"
@@ -49,14 +51,27 @@ interface Server {
   readonly freeConnections: number
 }
 
-/** The server's free connections: other clients' connections and those reserved for superusers are subtracted. */
+/**
+ * The server's free connections, within the limits of role and database, which do not bind superusers. Other clients'
+ * connections and reserved ones are subtracted.
+ */
 const server = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql<Server>`
+    with others as (
+      select usename, datname from pg_stat_activity
+      where backend_type = 'client backend' and application_name <> 'spoke'
+    ), bound as (
+      select rolconnlimit, datconnlimit from pg_roles, pg_database
+      where rolname = session_user and not rolsuper and datname = current_database()
+    )
     select current_setting('server_version') as version, current_setting('server_version_num')::int as number,
-      (current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
-        - (select count(*) from pg_stat_activity
-            where backend_type = 'client backend' and application_name <> 'spoke'))::int as "freeConnections"`
+      least(
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+          - coalesce(current_setting('reserved_connections', true), '0')::int - (select count(*) from others),
+        (select nullif(rolconnlimit, -1) from bound) - (select count(*) from others where usename = session_user),
+        (select nullif(datconnlimit, -1) from bound) - (select count(*) from others where datname = current_database())
+      )::int as "freeConnections"`
 )
 
 const versionFinding = (settings: Settings, { number, version }: Server): Finding => {
@@ -78,7 +93,7 @@ const poolFindings = (
   return [
     processes === 0
       ? problem("connections", `${text}: lower it, or raise max_connections there`)
-      : ok("connections", `${text}: ${processes} processes`)
+      : ok("connections", `${text}: ${processes} ${processes === 1 ? "process" : "processes"}`)
   ]
 }
 
@@ -244,6 +259,40 @@ const databaseFindings = (settings: Settings) =>
         )
   )
 
+/** Notifications that arrive late, as behind a pooler, never arrive. */
+const notificationTimeout = "7 seconds"
+
+/** Whether a notification arrives at SPOKE_DATABASE_DIRECT_URL. The server starts without it, and works slower. */
+const directFindings = (settings: Settings) =>
+  settings.database === null || (settings.database.directUrl ?? null) === null
+    ? Effect.succeed([])
+    : Effect.gen(function* () {
+        const client = yield* PgClient.PgClient
+        yield* client.listen("spoke_doctor").pipe(
+          // An empty text means that listening has begun.
+          Stream.tap((text) => (text === "" ? client.notify("spoke_doctor", "arrived") : Effect.void)),
+          Stream.filter((text) => text !== ""),
+          Stream.runHead,
+          Effect.timeoutFail({
+            duration: notificationTimeout,
+            onTimeout: () => ({
+              message:
+                "None arrives at SPOKE_DATABASE_DIRECT_URL. It has to name the same database as DATABASE_URL, without a pooler"
+            })
+          })
+        )
+        return [ok("notifications", "arrive at SPOKE_DATABASE_DIRECT_URL")]
+      }).pipe(
+        forEveryTenant("operator"),
+        Effect.provide(database(settings)),
+        Effect.catchAll(({ message }) => Effect.succeed([problem("notifications", message)]))
+      )
+
 /** The database and, on every engine, the queue. */
 export const checkDatabase = (settings: Settings) =>
-  Effect.map(databaseFindings(settings), (findings) => [...findings, ...queueFallback(settings, findings)])
+  Effect.gen(function* () {
+    const findings = yield* databaseFindings(settings)
+    const answers = findings.every(({ check, status }) => check !== "database" || status === "ok")
+    const direct = answers ? yield* directFindings(settings) : []
+    return [...findings, ...queueFallback(settings, findings), ...direct]
+  })

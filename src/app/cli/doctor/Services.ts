@@ -8,6 +8,7 @@ import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
 import * as GroundingHttp from "../../../capabilities/GroundingChecker/Http.ts"
 import { Embedder } from "../../../capabilities/Embedder.ts"
@@ -57,12 +58,15 @@ export const checkRedis = ({ redis }: Settings) =>
     ? Effect.succeed(noFindings)
     : Effect.gen(function* () {
         const { connect } = yield* Effect.promise(() => import("../../RedisBackends.ts"))
-        const connection = yield* connect(redis)
-        return redisFindings(yield* Effect.tryPromise(() => connection.info()))
+        const lost = yield* Ref.make("does not answer at REDIS_URL")
+        const connection = yield* connect(redis, (reason) => Ref.set(lost, reason))
+        return yield* Effect.tryPromise(() => connection.info()).pipe(
+          Effect.map(redisFindings),
+          Effect.orElse(() => Effect.map(Ref.get(lost), (reason) => [problem("redis", reason)]))
+        )
       }).pipe(
         Effect.scoped,
-        Effect.catchTag("PackageMissing", ({ message }) => Effect.succeed([problem("redis", message)])),
-        Effect.orElseSucceed(() => [problem("redis", "does not answer at REDIS_URL")])
+        Effect.catchTag("PackageMissing", ({ message }) => Effect.succeed([problem("redis", message)]))
       )
 
 const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })

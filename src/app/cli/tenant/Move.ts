@@ -43,8 +43,8 @@ const installations = (tenant: string, flags: Flags) =>
     }
     const id = TenantId.make(tenant)
     const made: MoveTenant.Installations = {
-      origin: yield* overHttp("origin", id, from.url, from.secret),
-      destination: yield* overHttp("destination", id, flags.to, token.value),
+      origin: yield* overHttp("origin", id, from.url, from.secret, Output.note),
+      destination: yield* overHttp("destination", id, flags.to, token.value, Output.note),
       originAt: from.url,
       destinationAt: flags.servedAt ?? flags.to,
       streams: flags.streams,
