@@ -120,7 +120,7 @@ const isLastFor = (id: number) => {
 }
 
 const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
-  const [parseErrors, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
+  const [parseErrors, values] = Arr.separate(textsOf(response).map(Json.parseExactly))
   const [message] = answersTo(id, values)
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
   // Earlier versions have no result type.
