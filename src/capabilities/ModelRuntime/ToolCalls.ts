@@ -37,6 +37,9 @@ interface Pending {
   rawInput: string
 }
 
+/** True when nothing can follow in the arguments. */
+const isWhole = ({ rawInput }: Pending): boolean => rawInput.endsWith("}") && inputOf(rawInput) !== null
+
 /** A piece of a call, as in `delta.tool_calls`. */
 export interface CallPiece {
   readonly slot: number
@@ -57,8 +60,10 @@ export class ToolCalls {
   add({ slot, id, name, rawInput }: CallPiece): boolean {
     this.#length += id.length + name.length + rawInput.length
     const openCall = this.#pending.findLast((call) => call.slot === slot)
-    // Some providers send complete calls that all have slot 0. A new id with a name begins a new call.
-    const isNewCall = openCall === undefined || (id !== "" && name !== "" && openCall.id !== id)
+    // Some providers send complete calls that all have slot 0, and some of these send no ids.
+    const isNewCall =
+      openCall === undefined ||
+      (name !== "" && (id === "" ? rawInput.trim() !== "" && isWhole(openCall) : openCall.id !== id))
     if (isNewCall) this.#pending.push({ slot, id, name, rawInput })
     else {
       openCall.name += name === openCall.name ? "" : name
