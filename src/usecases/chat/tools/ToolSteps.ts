@@ -86,7 +86,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   return yield* Effect.matchEffect(answering, {
     onSuccess: (value) =>
       Effect.gen(function* () {
-        const output = cut(value, maxAnswerCharacters)
+        const output = tools.uncut?.has(call.name) === true ? value : cut(value, maxAnswerCharacters)
         yield* record(turn, "tool.completed", "complete", `${name} answered`, { ...about, output })
         yield* emit(turn, { _tag: "ToolResult", id: call.id, output })
         return { call, isFailure: false, result: output } satisfies Answered

@@ -49,6 +49,8 @@ export interface TurnTools {
     progress: Progress
   ) => Effect.Effect<JsonValue, ToolFailure>
   readonly scrubber: Scrubber
+  /** Tools whose answers have a limit of their own, and must not be cut: the end tag of their data would be missing. */
+  readonly uncut?: ReadonlySet<string>
   /** True when calls are answered from a trace. A trace holds no masked personal data. */
   readonly isRecorded: boolean
 }
