@@ -25,6 +25,7 @@ import type { StartedTurn } from "../../../store/chat/Turns.ts"
 import { ToolTokens } from "../../agents/ToolTokens.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Bindings from "./Bindings.ts"
+import { declaredSchema } from "./DeclaredSchema.ts"
 import { Scrubber } from "./Scrub.ts"
 
 /** Maximum characters of a failure that are shown. Cut after scrubbing, so that no part of a credential remains. */
@@ -185,7 +186,10 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       }, Effect.mapError(scrubFailure))
 
       const turnTools: TurnTools = {
-        declarations: [...callables.values()].map(({ declaration }) => declaration),
+        declarations: [...callables.values()].map(({ declaration }) => ({
+          ...declaration,
+          parameters: declaredSchema(declaration.parameters)
+        })),
         unavailable,
         call,
         scrubber,
