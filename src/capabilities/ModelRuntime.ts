@@ -66,6 +66,8 @@ export type ModelPart =
       readonly name: string
       readonly input: JsonObject | null
       readonly rawInput: string
+      /** What the provider expects back with the call. */
+      readonly options?: Prompt.ProviderOptions
     }
   | {
       readonly _tag: "Finish"
