@@ -3,9 +3,9 @@ import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { type AuthorizationServer, ToolAuthorization } from "../../src/capabilities/IdentityProvider.ts"
-import { layerToolOAuth } from "../../src/capabilities/IdentityProvider/ToolOAuth.ts"
-import { OutboundAddresses, OutboundHttp } from "../../src/capabilities/OutboundHttp.ts"
+import { type AuthorizationServer, ToolAuthorization } from "../../../src/capabilities/IdentityProvider.ts"
+import { layerToolOAuth } from "../../../src/capabilities/IdentityProvider/ToolOAuth.ts"
+import { OutboundAddresses, OutboundHttp } from "../../../src/capabilities/OutboundHttp.ts"
 
 const server: AuthorizationServer = {
   issuer: "https://id.example",
