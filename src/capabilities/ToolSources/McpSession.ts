@@ -16,6 +16,7 @@ import { isObject } from "../../domain/JsonValue.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
 import { SseLines } from "../../concurrency/SseLines.ts"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import * as Exchange from "./Exchange.ts"
 import * as McpHeaders from "./McpHeaders.ts"
 
@@ -23,7 +24,10 @@ const statelessVersion = "2026-07-28"
 const handshakeVersion = "2025-06-18"
 /** Maximum number of tools of one server, and of pages of its list. */
 const maxTools = 64
-const maxPages = 4
+const maxPages = 32
+/** Pages that are read however slow they are, and maximum time in milliseconds after which no others are requested. */
+const slowPages = 4
+const maxPagesMillis = 5_000
 /** Time-out of each request for the list, because the turn waits for it. */
 const listTimeoutSeconds = 5
 /** Time-out of the end of a session. */
@@ -175,17 +179,19 @@ const listTools = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless:
   const found: Array<RemoteTool> = []
   let cursor: string | undefined
   let ttlMs: number | null = null
-  for (let page = 0; page < maxPages; page++) {
+  const begun = yield* monotonicMillis
+  for (let page = 0; page < maxPages && found.length < maxTools; page++) {
+    if (page >= slowPages && (yield* monotonicMillis) - begun > maxPagesMillis) break
     const result = yield* ask("tools/list", cursor === undefined ? {} : { cursor }, listTimeoutSeconds)
     const decoded = Option.getOrUndefined(decodePage(result))
     if (decoded === undefined) return yield* Effect.fail(failed("the MCP server's list is not one of tools"))
-    found.push(...decoded.tools.flatMap((tool) => Option.toArray(decodeTool(tool))))
+    const tools = decoded.tools.flatMap((tool) => Option.toArray(decodeTool(tool)))
+    found.push(...(isStateless ? tools.filter(McpHeaders.hasValidAnnotations) : tools))
     if (decoded.ttlMs !== undefined) ttlMs = Math.min(ttlMs ?? Infinity, Math.max(0, decoded.ttlMs))
     cursor = decoded.nextCursor
     if (cursor === undefined) break
   }
-  const usableTools = isStateless ? found.filter(McpHeaders.hasValidAnnotations) : found
-  const listed: ToolList = { isStateless, tools: usableTools.slice(0, maxTools), ttlMs }
+  const listed: ToolList = { isStateless, tools: found.slice(0, maxTools), ttlMs }
   return listed
 })
 

@@ -321,6 +321,22 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
     })
   )
 
+  it.scoped("may list its tools on many small pages, of which no more are read than needed", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* served((one) => {
+        if (one.body.method !== "tools/list") return stateless([])(one)
+        const page = Number(one.body.params?.["cursor"] ?? 0)
+        const tools = Array.from({ length: 7 }, (_, at) => find(plain.inputSchema, `find${page * 7 + at}`))
+        return { result: { resultType: "complete", tools, nextCursor: String(page + 1) } }
+      })
+      const found = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(found.map(({ declaration }) => declaration.name)).toEqual(
+        Array.from({ length: 64 }, (_, at) => `docs_find${at}`)
+      )
+      expect(methods(asked).filter((method) => method === "tools/list")).toHaveLength(10)
+    })
+  )
+
   it.scoped("sets how long its list is cached: not at all for 0", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* served(stateless([plain], { ttlMs: 0 }))
