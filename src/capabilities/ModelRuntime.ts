@@ -66,6 +66,8 @@ export type ModelPart =
       readonly name: string
       readonly input: JsonObject | null
       readonly rawInput: string
+      /** What the provider expects back with the call. */
+      readonly options?: Prompt.ProviderOptions
     }
   | {
       readonly _tag: "Finish"
@@ -89,7 +91,7 @@ export class ModelError extends Schema.TaggedError<ModelError>()("ModelError", {
   /** A problem for the operator, where {@link problemOf} would be less specific. */
   problem: Schema.optionalWith(ProviderProblem, { exact: true }),
   message: Schema.String,
-  /** True when nothing of the answer had arrived, so that the same request may be sent again. */
+  /** True when no part of the answer had come, so that the same request may be sent again. */
   retryable: Schema.Boolean,
   retryAfter: Schema.optionalWith(Schema.DurationFromMillis, { exact: true })
 }) {}

@@ -72,13 +72,21 @@ const toJsonSchema = <A>(input: Input<A>): unknown => {
   return convertOrThrow(() => jsonSchema.input({ target }), `${vendor} has no JSON form for a part of it`)
 }
 
+/** Schemas with a name are a reference at the top, which providers refuse. Inner references stay. */
+const withoutReference = ({ $ref, ...schema }: JsonObject): JsonObject => {
+  const [, group = "", name = ""] = /^#\/(\$defs|definitions)\/([^/]+)$/u.exec(String($ref)) ?? []
+  const definitions = schema[group]
+  const definition = isJsonObject(definitions) ? definitions[name] : undefined
+  return isJsonObject(definition) ? { ...definition, ...schema } : schema
+}
+
 /** The schema of `parameters`, which providers require to be of type `object`. */
 const parametersOf = (value: unknown): JsonObject => {
   const plain: unknown = convertOrThrow(() => JSON.parse(JSON.stringify(value)), "it is no JSON")
-  if (!isJsonObject(plain) || plain["type"] !== "object") {
+  const { $schema: _, ...parameters } = isJsonObject(plain) ? withoutReference(plain) : {}
+  if (parameters["type"] !== "object") {
     throw invalidConfig('The input of a tool must be an object: its JSON Schema needs "type": "object".')
   }
-  const { $schema: _, ...parameters } = plain
   return parameters
 }
 

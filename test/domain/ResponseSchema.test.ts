@@ -38,6 +38,14 @@ describe("A schema that replies are held to", () => {
     )
   })
 
+  it("may be a reference to an object, as of schemas with a name", () => {
+    const place = object({ city: { type: "string" } })
+    const refers = (schema: JsonObject) => ({ $ref: "#/definitions/Place", definitions: { Place: schema } })
+    expect(Either.getOrThrow(resolved(refers(place)))).toEqual(place)
+    expect(problem(refers({ type: "string" }))).toBe('type: Expected "object": a reply is an object')
+    expect(problem(refers({ $ref: "#/definitions/Place" }))).toContain("contains itself")
+  })
+
   it.each([
     ["another type", { type: "array" }, 'type: Expected "object": a reply is an object'],
     [

@@ -213,6 +213,15 @@ const plain: StandardInput<{ readonly id: string }> = {
   }
 }
 
+const notUsed: ToolCallContext = {
+  signal: new AbortController().signal,
+  agentId: "agt_1",
+  runId: "run_1",
+  conversationId: null,
+  endUserId: null,
+  progress: () => {}
+}
+
 describe("tool()", () => {
   it("refuses a schema that cannot be written as JSON Schema, and takes one beside it", () => {
     const options = { description: "Plain.", input: plain, execute: () => null }
@@ -226,6 +235,29 @@ describe("tool()", () => {
     const map = Schema.Struct({ at: Schema.SymbolFromSelf })
     expect(refusal(() => tool({ ...options, input: map }))).toContain("pass its JSON Schema as jsonSchema")
     expect(refusal(() => tool({ ...options, input: Schema.String }))).toContain('"type": "object"')
+  })
+})
+
+describe("A schema with a name", () => {
+  class Order extends Schema.Class<Order>("Order")({
+    id: Schema.String,
+    days: Schema.optional(Schema.Int)
+  }) {}
+  const named = z.object({ id: z.string() }).meta({ id: "Named" })
+
+  it("is a tool's input, as of a class", async () => {
+    const { call, parameters } = tool({ description: "Of a class.", input: Order, execute: (order) => order })
+    expect(parameters).toMatchObject({
+      type: "object",
+      required: ["id"],
+      properties: { id: { type: "string" } }
+    })
+    expect(parameters).not.toHaveProperty("$ref")
+    expect(await call({ id: "7" }, notUsed)).toEqual({ answer: new Order({ id: "7" }) })
+    expect(tool({ description: "", input: named, execute: () => null }).parameters).toMatchObject({
+      type: "object",
+      properties: { id: { type: "string" } }
+    })
   })
 })
 

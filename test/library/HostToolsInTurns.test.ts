@@ -3,6 +3,7 @@ import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { toStandardJsonSchema } from "@valibot/to-json-schema"
+import * as Schema from "effect/Schema"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
@@ -243,6 +244,14 @@ describe("A function of the host, in a turn", () => {
 })
 
 describe("responseSchema", () => {
+  it("takes a class of Effect Schema", async () => {
+    class Found extends Schema.Class<Found>("Found")({ article: Schema.String, count: Schema.Int }) {}
+    stub.script.push({ text: '{"article": "hats", "count": 3}' })
+    const { object } = await (await shop()).chat({ message: "What?", responseSchema: Found })
+    const count: number = object.count
+    expect([object, count]).toEqual([new Found({ article: "hats", count: 3 }), 3])
+  })
+
   it("takes a schema of valibot", async () => {
     stub.script.push({ text: '{"article": "hats"}' })
     const { object } = await (

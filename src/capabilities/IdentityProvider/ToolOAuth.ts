@@ -63,16 +63,29 @@ const authentication = ({ authMethods }: AuthorizationServer, { clientSecret }: 
 const registrationMethod = ({ authMethods }: AuthorizationServer) =>
   ["client_secret_basic", "client_secret_post"].find((method) => authMethods.includes(method)) ?? "none"
 
-/** An id token is not used, so it is not checked either. */
-const withoutIdToken = async (response: Response): Promise<Response> => {
+/**
+ * The answer for the library, which is stricter than many servers: with the expected status of success, and without null
+ * for what was left out. An id token is not used, so it is not checked either.
+ */
+const toConforming = async (
+  response: Response,
+  status: 200 | 201,
+  defaults: Readonly<Record<string, unknown>> = {}
+): Promise<Response> => {
   if (response.status >= 500 || response.status === 429) {
     throw unavailable(`The authorization server answers with status ${response.status}.`)
   }
-  if (response.status !== 200) return response
+  if (!response.ok) return response
   const body: unknown = await response.json().catch(() => null)
-  if (typeof body !== "object" || body === null) throw invalid("The authorization server sent no token.")
-  return Response.json({ ...body, id_token: undefined })
+  if (typeof body !== "object" || body === null) {
+    throw invalid("The authorization server's answer could not be read.")
+  }
+  const members = Object.entries(body).filter(([name, value]) => value !== null && name !== "id_token")
+  return Response.json({ ...defaults, ...Object.fromEntries(members) }, { status })
 }
+
+/** A secret ends never unless the server says when. */
+const registrationDefaults = { client_secret_expires_at: 0 }
 
 const isToken = (text: string) =>
   text !== "" && text.length <= maxTokenCharacters && /^[\x21-\x7e]+$/.test(text)
@@ -117,18 +130,16 @@ const make = Effect.gen(function* () {
       )
     }
     const method = registrationMethod(server)
-    const registered = yield* ask(server, async (options) =>
-      Oauth.processDynamicClientRegistrationResponse(
-        await Oauth.dynamicClientRegistrationRequest(
-          metadataOf(server),
-          {
-            ...clientMetadata(redirectUri),
-            token_endpoint_auth_method: method
-          },
-          options
-        )
+    const registered = yield* ask(server, async (options) => {
+      const received = await Oauth.dynamicClientRegistrationRequest(
+        metadataOf(server),
+        { ...clientMetadata(redirectUri), token_endpoint_auth_method: method },
+        options
       )
-    )
+      return Oauth.processDynamicClientRegistrationResponse(
+        await toConforming(received, 201, registrationDefaults)
+      )
+    })
     const secret = registered.client_secret
     const client: ToolClient = {
       clientId: registered.client_id,
@@ -192,7 +203,7 @@ const make = Effect.gen(function* () {
         { ...options, additionalParameters: { resource } }
       )
       return tokensOf(
-        await Oauth.processAuthorizationCodeResponse(metadata, client, await withoutIdToken(received))
+        await Oauth.processAuthorizationCodeResponse(metadata, client, await toConforming(received, 200))
       )
     })
   })
@@ -213,7 +224,7 @@ const make = Effect.gen(function* () {
         { ...options, additionalParameters: { resource } }
       )
       return tokensOf(
-        await Oauth.processRefreshTokenResponse(metadata, client, await withoutIdToken(received))
+        await Oauth.processRefreshTokenResponse(metadata, client, await toConforming(received, 200))
       )
     })
   })
@@ -233,7 +244,7 @@ const make = Effect.gen(function* () {
         options
       )
       return tokensOf(
-        await Oauth.processClientCredentialsResponse(metadata, client, await withoutIdToken(received))
+        await Oauth.processClientCredentialsResponse(metadata, client, await toConforming(received, 200))
       )
     })
   })

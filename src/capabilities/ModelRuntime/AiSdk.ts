@@ -48,20 +48,28 @@ const userPart = (part: Prompt.UserMessagePart): AiSdkUserPart =>
 const isProviderOptions = (value: unknown): value is AiSdkProviderOptions =>
   isObject(value) && Object.values(value).every(isObject)
 
+const providerOptionsOf = (aiSdk: unknown) => (isProviderOptions(aiSdk) ? { providerOptions: aiSdk } : {})
+
 /** Reasoning of other runtimes is omitted, because this model's provider cannot read it. */
 const reasoningPart = ({
   options: { aiSdk },
   text
-}: Prompt.ReasoningPart): ReadonlyArray<AiSdkAssistantPart> => {
-  if (aiSdk === undefined) return []
-  return [{ type: "reasoning", text, ...(isProviderOptions(aiSdk) ? { providerOptions: aiSdk } : {}) }]
-}
+}: Prompt.ReasoningPart): ReadonlyArray<AiSdkAssistantPart> =>
+  aiSdk === undefined ? [] : [{ type: "reasoning", text, ...providerOptionsOf(aiSdk) }]
 
 const assistantPart = (part: Prompt.AssistantMessagePart): ReadonlyArray<AiSdkAssistantPart> => {
   if (part.type === "text") return [{ type: "text", text: part.text }]
   if (part.type === "reasoning") return reasoningPart(part)
   return part.type === "tool-call" && !part.providerExecuted
-    ? [{ type: "tool-call", toolCallId: part.id, toolName: part.name, input: part.params }]
+    ? [
+        {
+          type: "tool-call",
+          toolCallId: part.id,
+          toolName: part.name,
+          input: part.params,
+          ...providerOptionsOf(part.options["aiSdk"])
+        }
+      ]
     : []
 }
 
@@ -210,12 +218,13 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
             return reasoningBlocks.read(part, parts) ? parts : Failure.malformed("the reasoning is too long")
           case "tool-call": {
             hasBegun = true
-            const { input, providerExecuted, toolCallId, toolName } = part
+            const { input, providerExecuted, providerMetadata, toolCallId, toolName } = part
             if (providerExecuted === true) return parts
             if (typeof toolCallId !== "string" || typeof toolName !== "string" || typeof input !== "string")
               return Failure.malformed("a tool call has a wrong shape")
             hasCalls = true
-            return [toolCall(toolCallId, toolName, input)]
+            const options = isObject(providerMetadata) ? { aiSdk: { ...providerMetadata } } : undefined
+            return [toolCall(toolCallId, toolName, input, options)]
           }
           case "error":
             return { failed: part.error }

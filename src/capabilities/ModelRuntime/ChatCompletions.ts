@@ -27,10 +27,10 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   function_call: "tool-calls"
 }
 
-/** Null when the piece has an invalid shape. */
-const pieceOf = (value: unknown, position: number): CallPiece | null => {
+/** Null when the piece has an invalid shape. `provider` is its address. */
+const pieceOf = (value: unknown, position: number, provider: string): CallPiece | null => {
   if (!isObject(value)) return null
-  const { index, id } = value
+  const { index, id, extra_content: extraContent } = value
   const call = isAbsent(value.function) ? {} : value.function
   if (!isObject(call)) return null
   const name = call.name ?? ""
@@ -40,12 +40,14 @@ const pieceOf = (value: unknown, position: number): CallPiece | null => {
     slot: typeof index === "number" ? index : position,
     id: typeof id === "string" ? id : "",
     name,
-    rawInput
+    rawInput,
+    ...(isObject(extraContent) ? { options: { chatCompletions: { provider, extraContent } } } : {})
   }
 }
 
 class ChatDecoder implements Decoder {
   readonly #request: ModelRequest
+  readonly #provider: string
   readonly #calls = new ToolCalls()
   readonly #text = new ReplyText()
   readonly #reasoning = new ReplyText("ReasoningDelta")
@@ -54,8 +56,9 @@ class ChatDecoder implements Decoder {
   #usage: WireObject | null = null
   isFinished = false
 
-  constructor(request: ModelRequest) {
+  constructor(request: ModelRequest, provider: string) {
     this.#request = request
+    this.#provider = provider
   }
 
   read(data: string, parts: Array<ModelPart>): ModelError | null {
@@ -136,7 +139,7 @@ class ChatDecoder implements Decoder {
     return (
       Array.isArray(pieces) &&
       itemsOf(pieces).every((value, position) => {
-        const piece = pieceOf(value, position)
+        const piece = pieceOf(value, position, this.#provider)
         return piece !== null && this.#calls.add(piece)
       })
     )
@@ -148,9 +151,12 @@ const toTool = ({ name, description, parameters }: ToolDeclaration) => ({
   function: { name, description, parameters, strict: false }
 })
 
-const bodyOf = (request: ModelRequest, defaultModel: string) => ({
+const bodyOf = (
+  request: ModelRequest,
+  { baseUrl, defaultModel }: Pick<ProviderStream.ProviderOptions, "baseUrl" | "defaultModel">
+) => ({
   model: request.model ?? defaultModel,
-  messages: chatMessages(request.prompt),
+  messages: chatMessages(request.prompt, baseUrl),
   stream: true,
   stream_options: { include_usage: true },
   ...(request.tools.length > 0 && { tools: request.tools.map(toTool) }),
@@ -169,8 +175,8 @@ const pathOf = ({ api, apiVersion }: ProviderStream.ProviderOptions, model: stri
 export const layer = (options: ProviderStream.ProviderOptions) =>
   ProviderStream.makeRuntimeLayer(options, accepts, (exchange, request) =>
     Structured.withSchemaFallback(request, (asked) => {
-      const body = bodyOf(asked, options.defaultModel)
+      const body = bodyOf(asked, options)
       const path = pathOf(options, body.model)
-      return ProviderStream.parts(exchange, options, path, body, new ChatDecoder(asked))
+      return ProviderStream.parts(exchange, options, path, body, new ChatDecoder(asked, options.baseUrl))
     })
   )

@@ -49,25 +49,39 @@ export const userMessage = (
     ? { role: "user", content: textOf(content) }
     : { role: "user", content: content.flatMap(toPart) }
 
-const assistant = ({ content }: Prompt.AssistantMessage): Wire => {
+/** What the provider added to a call. Gemini refuses calls without it, and others refuse calls with it. */
+const extraContentOf = (
+  { options: { chatCompletions = {} } }: Prompt.ToolCallPart,
+  provider: string
+): Wire =>
+  chatCompletions["provider"] === provider ? { extra_content: chatCompletions["extraContent"] } : {}
+
+const assistant = ({ content }: Prompt.AssistantMessage, provider: string): Wire => {
   const text = textOf(content)
   const calls = content.flatMap((part) =>
     part.type === "tool-call" && !part.providerExecuted
-      ? [{ id: part.id, type: "function", function: { name: part.name, arguments: argumentsOf(part) } }]
+      ? [
+          {
+            id: part.id,
+            type: "function",
+            function: { name: part.name, arguments: argumentsOf(part) },
+            ...extraContentOf(part, provider)
+          }
+        ]
       : []
   )
   if (calls.length === 0) return { role: "assistant", content: text }
   return { role: "assistant", content: text === "" ? null : text, ...reasoningOf(content), tool_calls: calls }
 }
 
-const toMessages = (message: Prompt.Message): ReadonlyArray<Wire> => {
+const toMessages = (message: Prompt.Message, provider: string): ReadonlyArray<Wire> => {
   switch (message.role) {
     case "system":
       return [{ role: "system", content: message.content }]
     case "user":
       return [userMessage(message, toContentPart)]
     case "assistant":
-      return [assistant(message)]
+      return [assistant(message, provider)]
     case "tool":
       return message.content.map((part) => ({
         role: "tool",
@@ -77,4 +91,6 @@ const toMessages = (message: Prompt.Message): ReadonlyArray<Wire> => {
   }
 }
 
-export const chatMessages = ({ content }: Prompt.Prompt): ReadonlyArray<Wire> => content.flatMap(toMessages)
+/** `provider` is the address of the provider that gets them. */
+export const chatMessages = ({ content }: Prompt.Prompt, provider: string): ReadonlyArray<Wire> =>
+  content.flatMap((message) => toMessages(message, provider))

@@ -29,6 +29,7 @@ const maxEventLength = 8 * MiB
 export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<ModelPart, ModelError> => {
   const lines = new SseLines(maxEventLength)
   let hasReceived = false
+  let hasParts = false
 
   const read = (chunks: ReadonlyArray<Uint8Array>, parts: Array<ModelPart>): ModelError | null => {
     hasReceived = true
@@ -57,7 +58,9 @@ export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<Mod
       ? Effect.fail(failure)
       : Effect.flatMap(bytes, (chunks) => {
           const parts: Array<ModelPart> = []
-          const nextFailure = chunks === null ? end(parts) : read(chunks, parts)
+          const problem = chunks === null ? end(parts) : read(chunks, parts)
+          hasParts ||= parts.length > 0
+          const nextFailure = problem !== null && hasParts ? Failure.afterParts(problem) : problem
           const chunk = Chunk.unsafeFromArray(parts)
           if (nextFailure !== null || !decoder.isFinished)
             return Effect.succeed<Step>([chunk, Option.some(nextFailure)])

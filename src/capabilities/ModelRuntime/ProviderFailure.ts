@@ -7,7 +7,7 @@ import { retryAfter } from "../../domain/RetryAfter.ts"
 import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import type { StreamingPostError } from "../StreamingPost.ts"
 import { ModelError } from "../ModelRuntime.ts"
-import { isObject, parseObject } from "./WireJson.ts"
+import { countOf, isObject, parseObject } from "./WireJson.ts"
 
 /** Error codes that are useful for operators. Any other text of a provider may contain parts of the request. */
 const knownCodes = new Set([
@@ -130,12 +130,30 @@ export const truncated = () =>
     retryable: false
   })
 
-/** For an error that the provider sent within the stream. */
+/** Codes of errors within the stream that correspond to a status of 500 or more. */
+const outageCodes = /api_error|overloaded_error|server_error/
+
+/** For an error that the provider sent within the stream. Some providers use a status as its code. */
 export const fromStreamedError = (error: unknown): ModelError => {
   const code = knownCode(error)
+  const status = (isObject(error) ? countOf(error.code) : null) ?? 0
+  const message = `The provider broke its answer off with an error${code}`
+  const problem = operatorProblem(status, code)
+  if (problem !== undefined) return new ModelError({ reason: "Rejected", problem, message, retryable: false })
+  if (code.includes("rate_limit") || status === 429)
+    return new ModelError({ reason: "RateLimited", message, retryable: true })
+  if (outageCodes.test(code) || status === 408 || status >= 500)
+    return new ModelError({ reason: "Unreachable", message, retryable: true })
+  return new ModelError({ reason: "Truncated", message, retryable: false })
+}
+
+/** `error` after a part of the answer: the request must not be sent again, to no provider. */
+export const afterParts = (error: ModelError): ModelError => {
+  const { message, reason, retryable } = error
+  if (!retryable && reason !== "Rejected") return error
   return new ModelError({
-    reason: code.includes("rate_limit") ? "RateLimited" : "Truncated",
-    message: `The provider broke its answer off with an error${code}`,
+    reason: reason === "RateLimited" ? reason : "Truncated",
+    message,
     retryable: false
   })
 }

@@ -82,9 +82,10 @@ export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeS
     const announcement = { _tag: "Answering", model: `${provider}/${model}` } as const
     return runtime.reply({ ...request, model }).pipe(
       Stream.mapChunks((parts) => {
-        hasBegun = true
         // The first bytes of an answer may have no part.
-        if (isAnnounced || parts.length === 0) return parts
+        if (parts.length === 0) return parts
+        hasBegun = true
+        if (isAnnounced) return parts
         isAnnounced = true
         return Chunk.prepend<ModelPart, ModelPart>(parts, announcement)
       }),

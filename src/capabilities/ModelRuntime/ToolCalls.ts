@@ -22,12 +22,18 @@ const inputOf = (rawInput: string): JsonObject | null => {
 }
 
 /** Never fails. The model gets the error of its call when the tools run. */
-export const toolCall = (id: string, name: string, rawInput: string): ToolCall => ({
+export const toolCall = (
+  id: string,
+  name: string,
+  rawInput: string,
+  options?: ToolCall["options"]
+): ToolCall => ({
   _tag: "ToolCall",
   id: sanitize(id),
   name: sanitize(name),
   input: inputOf(rawInput),
-  rawInput: sanitize(rawInput)
+  rawInput: sanitize(rawInput),
+  ...(options === undefined ? {} : { options })
 })
 
 interface Pending {
@@ -35,7 +41,11 @@ interface Pending {
   readonly id: string
   name: string
   rawInput: string
+  options: ToolCall["options"]
 }
+
+/** True when nothing can follow in the arguments. */
+const isWhole = ({ rawInput }: Pending): boolean => rawInput.endsWith("}") && inputOf(rawInput) !== null
 
 /** A piece of a call, as in `delta.tool_calls`. */
 export interface CallPiece {
@@ -43,6 +53,7 @@ export interface CallPiece {
   readonly id: string
   readonly name: string
   readonly rawInput: string
+  readonly options?: ToolCall["options"]
 }
 
 export class ToolCalls {
@@ -54,13 +65,17 @@ export class ToolCalls {
   }
 
   /** False when the calls exceed their limits. */
-  add({ slot, id, name, rawInput }: CallPiece): boolean {
-    this.#length += id.length + name.length + rawInput.length
+  add({ slot, id, name, rawInput, options }: CallPiece): boolean {
+    const optionsLength = options === undefined ? 0 : JSON.stringify(options).length
+    this.#length += id.length + name.length + rawInput.length + optionsLength
     const openCall = this.#pending.findLast((call) => call.slot === slot)
-    // Some providers send complete calls that all have slot 0. A new id with a name begins a new call.
-    const isNewCall = openCall === undefined || (id !== "" && name !== "" && openCall.id !== id)
-    if (isNewCall) this.#pending.push({ slot, id, name, rawInput })
+    // Some providers send complete calls that all have slot 0, and some of these send no ids.
+    const isNewCall =
+      openCall === undefined ||
+      (name !== "" && (id === "" ? rawInput.trim() !== "" && isWhole(openCall) : openCall.id !== id))
+    if (isNewCall) this.#pending.push({ slot, id, name, rawInput, options })
     else {
+      openCall.options = options ?? openCall.options
       openCall.name += name === openCall.name ? "" : name
       openCall.rawInput += rawInput
     }
@@ -69,6 +84,8 @@ export class ToolCalls {
 
   /** The calls in the order in which they began. `newId` creates missing ids. */
   finished(newId: () => string): ReadonlyArray<ToolCall> {
-    return this.#pending.map(({ id, name, rawInput }) => toolCall(id === "" ? newId() : id, name, rawInput))
+    return this.#pending.map(({ id, name, options, rawInput }) =>
+      toolCall(id === "" ? newId() : id, name, rawInput, options)
+    )
   }
 }

@@ -3,13 +3,15 @@ import type { Context } from "effect"
 import * as Effect from "effect/Effect"
 import type { ToolDefinition } from "../../domain/agents/Tool.ts"
 import { toolFailure } from "../../domain/agents/ToolFailure.ts"
+import { charsetIn, decodeDeclared } from "../../domain/knowledge/Encoding.ts"
 import { sanitize } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundRequest, OutboundResponse } from "../OutboundHttp.ts"
 
 /** Maximum size of an answer in bytes. */
 export const maxAnswerBytes = 256 * 1024
 
-export const textOf = ({ body }: OutboundResponse): string => sanitize(new TextDecoder().decode(body))
+export const textOf = ({ body, headers }: OutboundResponse): string =>
+  sanitize(decodeDeclared(body, () => charsetIn(headers["content-type"] ?? "")))
 
 const isText = (type: string): boolean =>
   /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|yaml|javascript)|x-www-form-urlencoded)|$)/i.test(type)

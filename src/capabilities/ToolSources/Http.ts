@@ -11,7 +11,7 @@ import { requestOf } from "./HttpRequest.ts"
 
 /** Parses JSON, so that escapes cannot hide secrets from redaction. Any other answer stays text. */
 const parsed = (text: string) =>
-  Either.orElse(Json.parse(text), ({ message, reason }) =>
+  Either.orElse(Json.parseExactly(text), ({ message, reason }) =>
     reason === "malformed"
       ? Either.right<JsonValue>(text)
       : Either.left(toolFailure("TOOL_FAILED", `the answer cannot be used: ${message}`))

@@ -16,6 +16,7 @@ import { isObject } from "../../domain/JsonValue.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
 import { SseLines } from "../../concurrency/SseLines.ts"
+import { monotonicMillis } from "../../domain/Elapsed.ts"
 import * as Exchange from "./Exchange.ts"
 import * as McpHeaders from "./McpHeaders.ts"
 
@@ -23,13 +24,18 @@ const statelessVersion = "2026-07-28"
 const handshakeVersion = "2025-06-18"
 /** Maximum number of tools of one server, and of pages of its list. */
 const maxTools = 64
-const maxPages = 4
+const maxPages = 32
+/** Pages that are read however slow they are, and maximum time in milliseconds after which no others are requested. */
+const slowPages = 4
+const maxPagesMillis = 5_000
 /** Time-out of each request for the list, because the turn waits for it. */
 const listTimeoutSeconds = 5
 /** Time-out of the end of a session. */
 const endTimeoutSeconds = 5
 /** Time-out of the check for the version without a handshake. */
 const probeTimeoutSeconds = 3
+
+const sessionHeader = "mcp-session-id"
 
 const clientInfo = { name: "spoke", version: "1" }
 /** Metadata of each request, replacing the handshake. */
@@ -39,18 +45,21 @@ const requestMeta: JsonObject = {
   "io.modelcontextprotocol/clientCapabilities": {}
 }
 
+/** Some servers write null for what they leave out. */
+const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
+
 const Message = Schema.Struct({
-  id: Schema.optional(Schema.Union(Schema.Number, Schema.String, Schema.Null)),
+  id: optional(Schema.Union(Schema.Number, Schema.String)),
   /** Of a request by the server. Its ids have nothing to do with ours. */
-  method: Schema.optional(Schema.String),
-  result: Schema.optional(JsonObject),
-  error: Schema.optional(Schema.Struct({ code: Schema.Number, message: Schema.String }))
+  method: optional(Schema.String),
+  result: optional(JsonObject),
+  error: optional(Schema.Struct({ code: Schema.Number, message: Schema.String }))
 })
 const decodeMessage = Schema.decodeUnknownOption(Message)
 
 const RemoteTool = Schema.Struct({
   name: Schema.String.pipe(Schema.minLength(1), Schema.maxLength(200)),
-  description: Schema.optionalWith(Schema.String, { exact: true, default: () => "" }),
+  description: Schema.optionalWith(Schema.String, { nullable: true, default: () => "" }),
   inputSchema: JsonObject
 })
 type RemoteTool = typeof RemoteTool.Type
@@ -67,8 +76,8 @@ export interface ToolList {
 const decodePage = Schema.decodeUnknownOption(
   Schema.Struct({
     tools: Schema.Array(Schema.Unknown),
-    nextCursor: Schema.optional(Schema.String),
-    ttlMs: Schema.optional(Schema.Number)
+    nextCursor: optional(Schema.String),
+    ttlMs: optional(Schema.Number)
   })
 )
 const decodeTool = Schema.decodeUnknownOption(RemoteTool)
@@ -78,9 +87,9 @@ const decodeDiscovery = Schema.decodeUnknownOption(
 
 const decodeResult = Schema.decodeUnknownOption(
   Schema.Struct({
-    content: Schema.optionalWith(Schema.Array(JsonObject), { exact: true, default: () => [] }),
-    structuredContent: Schema.optional(JsonObject),
-    isError: Schema.optional(Schema.Boolean)
+    content: Schema.optionalWith(Schema.Array(JsonObject), { nullable: true, default: () => [] }),
+    structuredContent: optional(JsonObject),
+    isError: optional(Schema.Boolean)
   })
 )
 
@@ -115,7 +124,7 @@ const isLastFor = (id: number) => {
 }
 
 const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
-  const [parseErrors, values] = Arr.separate(textsOf(response).map((text) => Json.parse(text)))
+  const [parseErrors, values] = Arr.separate(textsOf(response).map(Json.parseExactly))
   const [message] = answersTo(id, values)
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
   // Earlier versions have no result type.
@@ -170,17 +179,19 @@ const listTools = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless:
   const found: Array<RemoteTool> = []
   let cursor: string | undefined
   let ttlMs: number | null = null
-  for (let page = 0; page < maxPages; page++) {
+  const begun = yield* monotonicMillis
+  for (let page = 0; page < maxPages && found.length < maxTools; page++) {
+    if (page >= slowPages && (yield* monotonicMillis) - begun > maxPagesMillis) break
     const result = yield* ask("tools/list", cursor === undefined ? {} : { cursor }, listTimeoutSeconds)
     const decoded = Option.getOrUndefined(decodePage(result))
     if (decoded === undefined) return yield* Effect.fail(failed("the MCP server's list is not one of tools"))
-    found.push(...decoded.tools.flatMap((tool) => Option.toArray(decodeTool(tool))))
+    const tools = decoded.tools.flatMap((tool) => Option.toArray(decodeTool(tool)))
+    found.push(...(isStateless ? tools.filter(McpHeaders.hasValidAnnotations) : tools))
     if (decoded.ttlMs !== undefined) ttlMs = Math.min(ttlMs ?? Infinity, Math.max(0, decoded.ttlMs))
     cursor = decoded.nextCursor
     if (cursor === undefined) break
   }
-  const usableTools = isStateless ? found.filter(McpHeaders.hasValidAnnotations) : found
-  const listed: ToolList = { isStateless, tools: usableTools.slice(0, maxTools), ttlMs }
+  const listed: ToolList = { isStateless, tools: found.slice(0, maxTools), ttlMs }
   return listed
 })
 
@@ -200,28 +211,26 @@ export const open = Effect.fn("McpSession.open")(function* (
     extraHeaders: Headers,
     isLast?: (piece: Uint8Array) => boolean
   ) =>
-    Effect.flatMap(
-      Exchange.requestAnswer(
-        http,
-        {
-          url,
-          method: "POST",
-          headers: {
-            "content-type": "application/json",
-            accept: "application/json, text/event-stream",
-            ...headers,
-            ...extraHeaders
-          },
-          body: JSON.stringify({ jsonrpc: "2.0", ...message }),
-          ...(isLast === undefined ? {} : { isLast })
+    Exchange.requestAnswer(
+      http,
+      {
+        url,
+        method: "POST",
+        headers: {
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+          ...headers,
+          ...extraHeaders
         },
-        timeoutSeconds
-      ),
-      (response) => {
-        const problem = hasTokens ? refusalOf(response) : undefined
-        return problem === undefined ? Exchange.accepted(response) : Effect.fail(problem)
-      }
+        body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+        ...(isLast === undefined ? {} : { isLast })
+      },
+      timeoutSeconds
     )
+  const accepted = (response: OutboundResponse) => {
+    const problem = hasTokens ? refusalOf(response) : undefined
+    return problem === undefined ? Exchange.accepted(response) : Effect.fail(problem)
+  }
   const askOnce = Effect.fn("McpSession.ask")(function* (
     method: string,
     params: JsonObject,
@@ -230,11 +239,11 @@ export const open = Effect.fn("McpSession.open")(function* (
   ) {
     const id = nextId++
     const response = yield* post({ id, method, params }, timeoutSeconds, extraHeaders, isLastFor(id))
-    return { result: yield* resultOf(response, id), response }
+    return { result: Effect.flatMap(accepted(response), () => resultOf(response, id)), response }
   })
 
   const askStateless: Ask = (method, params, timeoutSeconds, extraHeaders = {}) =>
-    Effect.map(
+    Effect.flatMap(
       askOnce(method, { ...params, _meta: requestMeta }, timeoutSeconds, {
         "mcp-protocol-version": statelessVersion,
         "mcp-method": method,
@@ -252,28 +261,38 @@ export const open = Effect.fn("McpSession.open")(function* (
     Effect.gen(function* () {
       if (sessionHeaders !== null) return sessionHeaders
       const timeoutSeconds = Math.min(callTimeoutSeconds, listTimeoutSeconds)
-      const { response, result } = yield* askOnce(
+      const { response, result: answer } = yield* askOnce(
         "initialize",
         { protocolVersion: handshakeVersion, capabilities: {}, clientInfo },
         timeoutSeconds,
         {}
       )
-      const id = response.headers["mcp-session-id"]
-      const version = result["protocolVersion"]
+      const { protocolVersion: version } = yield* answer
+      const id = response.headers[sessionHeader]
       const opened: Headers = {
         "mcp-protocol-version": typeof version === "string" ? version : handshakeVersion,
-        ...(id === undefined ? {} : { "mcp-session-id": id })
+        ...(id === undefined ? {} : { [sessionHeader]: id })
       }
       if (id !== undefined) sessions.push(opened)
-      yield* post({ method: "notifications/initialized" }, timeoutSeconds, opened)
+      yield* Effect.flatMap(post({ method: "notifications/initialized" }, timeoutSeconds, opened), accepted)
       sessionHeaders = opened
       return opened
     })
   )
-  const askInSession: Ask = (method, params, timeoutSeconds) =>
-    Effect.flatMap(openSession, (headersOfSession) =>
-      Effect.map(askOnce(method, params, timeoutSeconds, headersOfSession), ({ result }) => result)
-    )
+  const forgetSession = (lost: Headers) => {
+    if (sessionHeaders === lost) sessionHeaders = null
+    const index = sessions.indexOf(lost)
+    if (index >= 0) sessions.splice(index, 1)
+  }
+  /** A server that does not know the session has not processed the request. It gets the request in a new session. */
+  const askInSession: Ask = Effect.fn("McpSession.askInSession")(function* (method, params, timeoutSeconds) {
+    const session = yield* openSession
+    const { response, result } = yield* askOnce(method, params, timeoutSeconds, session)
+    if (response.status !== 404 || session[sessionHeader] === undefined) return yield* result
+    forgetSession(session)
+    const again = yield* askOnce(method, params, timeoutSeconds, yield* openSession)
+    return yield* again.result
+  })
 
   /** False on any failure, because servers of earlier versions refuse the request in different ways. */
   const supportsStateless = askStateless(

@@ -13,7 +13,13 @@ export type AiSdkUserPart =
 export type AiSdkAssistantPart =
   | { type: "text"; text: string }
   | { type: "reasoning"; text: string; providerOptions?: AiSdkProviderOptions }
-  | { type: "tool-call"; toolCallId: string; toolName: string; input: unknown }
+  | {
+      type: "tool-call"
+      toolCallId: string
+      toolName: string
+      input: unknown
+      providerOptions?: AiSdkProviderOptions
+    }
 export interface AiSdkToolPart {
   type: "tool-result"
   toolCallId: string

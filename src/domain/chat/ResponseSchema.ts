@@ -204,11 +204,19 @@ class Reader {
   }
 }
 
-/** `schema` without references, or its first error. */
+const notAnObject: Issue = { path: ["type"], message: 'Expected "object": a reply is an object' }
+
+const isOfObject = (schema: JsonObject): boolean => schema["type"] === "object"
+
+/** `schema` without references, or its first error. Schemas with a name are a reference at the top. */
 export const resolved = (schema: JsonObject): Read<JsonObject> =>
-  schema["type"] === "object"
-    ? new Reader(schema).read(schema, { path: [], via: [], depth: 0 })
-    : Either.left({ path: ["type"], message: 'Expected "object": a reply is an object' })
+  isOfObject(schema) || Object.hasOwn(schema, "$ref")
+    ? Either.filterOrLeft(
+        new Reader(schema).read(schema, { path: [], via: [], depth: 0 }),
+        isOfObject,
+        () => notAnObject
+      )
+    : Either.left(notAnObject)
 
 /** The JSON Schema that a reply has to fit, of type `object`, up to 32 KiB. */
 export const ResponseSchema = JsonObject.pipe(

@@ -41,3 +41,10 @@ export const decodeAs = (bytes: Uint8Array, label: string): string => {
   const text = Option.getOrElse(decode(bytes, { label, fatal: false }), () => new TextDecoder().decode(bytes))
   return isWindows1252(label) ? withWindows1252Characters(text) : text
 }
+
+/** By byte order mark, else as UTF-8 if it is valid, else in the `declared` encoding. */
+export const decodeDeclared = (bytes: Uint8Array, declared: () => string | undefined): string => {
+  const marked = markedEncoding(bytes)
+  if (marked !== undefined) return decodeAs(bytes, marked)
+  return Option.getOrElse(decodeUtf8(bytes), () => decodeAs(bytes, declared() ?? "utf-8"))
+}

@@ -1,6 +1,5 @@
 /** Reader `feed`: the entries of an RSS 2.0, RSS 1.0 or Atom feed. */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { OutboundResponse } from "../../capabilities/OutboundHttp.ts"
 import {
@@ -13,7 +12,7 @@ import { inSlices } from "../../concurrency/InSlices.ts"
 import { urlOf } from "../../domain/Address.ts"
 import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
-import { charsetIn, decodeAs, decodeUtf8, markedEncoding } from "../../domain/knowledge/Encoding.ts"
+import { charsetIn, decodeDeclared } from "../../domain/knowledge/Encoding.ts"
 import { attribute, scanSteps, unescape } from "../../domain/Xml.ts"
 import { escaped, markdownOf } from "./HtmlText.ts"
 import { request } from "./Requests.ts"
@@ -143,15 +142,12 @@ function* entriesOf(xml: string): Generator<undefined, ReadonlyArray<Entry> | nu
 const encodingDeclaration = /^\s{0,8}<\?xml\s[^>]{0,200}?\sencoding\s?=\s?["']([\w.:-]{2,40})["']/u
 
 /** The text: by byte order mark, else UTF-8 if valid, else by the content type or the XML declaration. */
-const textOf = ({ body, headers }: OutboundResponse): string => {
-  const marked = markedEncoding(body)
-  if (marked !== undefined) return decodeAs(body, marked)
-  return Option.getOrElse(decodeUtf8(body), () => {
+const textOf = ({ body, headers }: OutboundResponse): string =>
+  decodeDeclared(body, () => {
     const [, declared] =
       encodingDeclaration.exec(new TextDecoder("latin1").decode(body.subarray(0, 256))) ?? []
-    return decodeAs(body, charsetIn(headers["content-type"] ?? "") ?? declared ?? "utf-8")
+    return charsetIn(headers["content-type"] ?? "") ?? declared
   })
-}
 
 const notAFeed = permanentError("no_feed", "The address holds no RSS or Atom feed.")
 

@@ -35,6 +35,46 @@ layer(Layer.provideMerge(runtimeOf(ChatCompletions.layer), environment), { exclu
       })
     )
 
+    it.effect("whole calls without an id, each in a frame of its own, are calls of their own", () =>
+      Effect.gen(function* () {
+        const { script } = yield* Stub
+        const call = (name: string, input: string, id?: string) => ({
+          choices: [{ delta: { tool_calls: [{ index: 0, id, function: { name, arguments: input } }] } }]
+        })
+        script.push(
+          frames(
+            call("weather", '{"city":"Oslo"}'),
+            call("weather", '{"city":"Rome"}', ""),
+            call("time", "{}"),
+            { choices: [{ delta: {}, finish_reason: "tool_calls" }] }
+          )
+        )
+        const calls = (yield* collect()).flatMap((part) => (part._tag === "ToolCall" ? [part] : []))
+        expect(calls.map(({ input, name }) => [name, input])).toEqual([
+          ["weather", { city: "Oslo" }],
+          ["weather", { city: "Rome" }],
+          ["time", {}]
+        ])
+        expect(new Set(calls.map(({ id }) => id)).size).toBe(3)
+      })
+    )
+
+    it.effect("a name that comes again with each piece of the arguments begins no further call", () =>
+      Effect.gen(function* () {
+        const { script } = yield* Stub
+        const piece = (input: string) => ({
+          choices: [{ delta: { tool_calls: [{ function: { name: "weather", arguments: input } }] } }]
+        })
+        script.push(
+          frames(piece('{"city":'), piece('"{}"'), piece("}"), {
+            choices: [{ delta: {}, finish_reason: "stop" }]
+          })
+        )
+        const calls = (yield* collect()).flatMap((part) => (part._tag === "ToolCall" ? [part.input] : []))
+        expect(calls).toEqual([{ city: "{}" }])
+      })
+    )
+
     it.effect("calls without an id are given one each", () =>
       Effect.gen(function* () {
         const { script } = yield* Stub

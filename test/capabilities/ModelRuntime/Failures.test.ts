@@ -10,6 +10,28 @@ import * as ChatCompletions from "../../../src/capabilities/ModelRuntime/ChatCom
 import { exchange } from "../../../src/app/Providers.ts"
 import { environment, failing, key, requestOf, runtimeOf, Stub, suites, textOf } from "./Harness.ts"
 
+const frame = (event: unknown) => `data: ${JSON.stringify(event)}\n\n`
+
+/** What a provider sends before the first text. */
+const begun: Record<(typeof suites)[number][0], ReadonlyArray<unknown>> = {
+  ChatCompletions: [{ choices: [{ index: 0, delta: { role: "assistant", content: "" } }] }],
+  Responses: [{ type: "response.created", response: {} }],
+  AnthropicMessages: [
+    { type: "message_start", message: { usage: { input_tokens: 3, output_tokens: 1 } } },
+    { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } }
+  ]
+}
+const texts: typeof begun = {
+  ChatCompletions: [{ choices: [{ index: 0, delta: { content: "one" } }] }],
+  Responses: [{ type: "response.output_text.delta", delta: "one" }],
+  AnthropicMessages: [{ type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "one" } }]
+}
+const brokenBy: Record<keyof typeof begun, (error: object) => unknown> = {
+  ChatCompletions: (error) => ({ error, choices: [{ index: 0, delta: {}, finish_reason: "error" }] }),
+  Responses: (error) => ({ type: "response.failed", response: { error } }),
+  AnthropicMessages: (error) => ({ type: "error", error })
+}
+
 for (const [name, make] of suites) {
   layer(Layer.provideMerge(runtimeOf(make), environment), { excludeTestServices: true })(
     `${name}, failures`,
@@ -87,6 +109,39 @@ for (const [name, make] of suites) {
           })
         )
       }
+
+      const errors = [
+        [{ type: "server_error", code: "server_error" }, "Unreachable", true, "unreachable"],
+        [{ type: "overloaded_error" }, "Unreachable", true, "unreachable"],
+        [{ code: 502, message: "canary" }, "Unreachable", true, "unreachable"],
+        [{ code: "rate_limit_exceeded" }, "RateLimited", true, "rate_limited"],
+        [{ code: 429, message: "canary" }, "RateLimited", true, "rate_limited"],
+        [{ code: "insufficient_quota" }, "Rejected", false, "quota_spent"],
+        [{ code: 400, message: "canary" }, "Truncated", false, "answer_broken"]
+      ] as const
+      for (const [streamed, reason, retryable, problem] of errors) {
+        it.effect(`an error event before any text, ${JSON.stringify(streamed)}, is ${reason}`, () =>
+          Effect.gen(function* () {
+            const { script } = yield* stub
+            script.push({ raw: begun[name].concat(brokenBy[name](streamed)).map(frame) })
+            const { error, parts } = yield* failing()
+            expect(parts).toEqual([])
+            expect(error).toMatchObject({ reason, retryable })
+            expect(problemOf(error)).toBe(problem)
+          })
+        )
+      }
+
+      it.effect("an error event after text that arrives with it is no reason to send the request again", () =>
+        Effect.gen(function* () {
+          const { script } = yield* stub
+          const frames = begun[name].concat(texts[name], brokenBy[name]({ type: "server_error", code: 503 }))
+          script.push({ raw: [frames.map(frame).join("")] })
+          const { error, parts } = yield* failing()
+          expect(textOf(parts)).toBe("one")
+          expect(error).toMatchObject({ reason: "Truncated", retryable: false })
+        })
+      )
 
       it.effect("a 200 that is not an event stream is a failure", () =>
         Effect.gen(function* () {

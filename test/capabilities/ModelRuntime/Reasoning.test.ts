@@ -68,11 +68,13 @@ const following = (parts: ReadonlyArray<ModelPart>) => {
   const thoughts = parts.flatMap((part) =>
     part._tag === "Reasoning" ? [Prompt.reasoningPart({ text: part.text, options: part.options })] : []
   )
+  const made = parts.find((part) => part._tag === "ToolCall")
   const call = Prompt.toolCallPart({
     id: "call_1",
     name: "weather",
     params: { city: "Ulm" },
-    providerExecuted: false
+    providerExecuted: false,
+    ...(made?.options === undefined ? {} : { options: made.options })
   })
   const result = Prompt.toolResultPart({
     id: "call_1",
@@ -146,6 +148,44 @@ for (const { back, frames, name, suite, tokens } of cases) {
   })
 }
 
+const signedCall = { ...chatCall, extra_content: { google: { thought_signature: "c2ln" } } }
+
+layer(environment)("What a provider adds to a call", (it) => {
+  const [, chatCompletions] = suites[0]
+
+  it.effect("goes back with the call, which the provider refuses otherwise", () =>
+    Effect.gen(function* () {
+      const stub = yield* Stub
+      const rest = { index: 0, function: { arguments: " " } }
+      stub.script.push(
+        { raw: [chat({ tool_calls: [signedCall] }), chat({ tool_calls: [rest] }, "tool_calls")] },
+        { text: "Rain." }
+      )
+      yield* collect(following(yield* collect(requestOf({ tools: [weather] }))))
+      expect(stub.requests.at(-1)?.body.messages[1].tool_calls).toEqual([
+        {
+          id: "call_1",
+          type: "function",
+          function: { name: "weather", arguments: '{"city":"Ulm"}' },
+          extra_content: signedCall.extra_content
+        }
+      ])
+    }).pipe(Effect.provide(runtimeOf(chatCompletions)))
+  )
+
+  it.effect("is not sent to another provider", () =>
+    Effect.gen(function* () {
+      const stub = yield* Stub
+      stub.script.push({ raw: [chat({ tool_calls: [signedCall] }, "tool_calls")] })
+      const parts = yield* Effect.provide(collect(), runtimeOf(chatCompletions, { baseUrl: `${stub.url}/` }))
+      for (const [_, make] of suites) {
+        yield* Effect.provide(collect(following(parts)), runtimeOf(make))
+        expect(JSON.stringify(stub.requests.at(-1)?.body)).not.toContain("c2ln")
+      }
+    })
+  )
+})
+
 layer(environment)("Reasoning of another provider", (it) => {
   it.effect("is not sent to this one", () =>
     Effect.gen(function* () {
@@ -173,7 +213,13 @@ describe("Reasoning of a model object of the AI SDK", () => {
         { type: "reasoning-delta", id: "r1", delta: "", providerMetadata: signature },
         { type: "reasoning-end", id: "r1" },
         { type: "text-delta", id: "1", delta: "Let me look." },
-        { type: "tool-call", toolCallId: "call_1", toolName: "weather", input: '{"city":"Ulm"}' },
+        {
+          type: "tool-call",
+          toolCallId: "call_1",
+          toolName: "weather",
+          input: '{"city":"Ulm"}',
+          providerMetadata: signature
+        },
         {
           type: "finish",
           finishReason: { unified: "tool-calls" },
@@ -197,7 +243,13 @@ describe("Reasoning of a model object of the AI SDK", () => {
         expect(calls.at(-1)?.prompt[1]?.content).toEqual([
           { type: "reasoning", text: "Hm, so.", providerOptions: signature },
           { type: "text", text: "Let me look." },
-          { type: "tool-call", toolCallId: "call_1", toolName: "weather", input: { city: "Ulm" } }
+          {
+            type: "tool-call",
+            toolCallId: "call_1",
+            toolName: "weather",
+            input: { city: "Ulm" },
+            providerOptions: signature
+          }
         ])
       }).pipe(Effect.provide(layerAiSdk(model)))
     })

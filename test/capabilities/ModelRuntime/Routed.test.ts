@@ -3,6 +3,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import {
   ModelError,
@@ -74,7 +75,13 @@ describe("Several providers", () => {
         error({ reason: "Rejected", problem: "quota_spent", retryable: false })
       ]) {
         const { asked, failures, reply } = world(["two/big"])
-        failures.set("one", Stream.fail(failure))
+        // The first bytes of an answer may have no part.
+        const answer = Stream.paginateChunkEffect(true, (isFirst) =>
+          isFirst
+            ? Effect.succeed([Chunk.empty<ModelPart>(), Option.some(false)] as const)
+            : Effect.fail(failure)
+        )
+        failures.set("one", answer)
         expect(yield* reply(null)).toBe("two")
         expect(asked).toEqual(["one:small", "two:big"])
       }

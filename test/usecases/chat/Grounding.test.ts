@@ -539,6 +539,30 @@ eachEngineLive("A search requested by the model", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("shows all passages of a large share, with the tag that ends them", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const prices = yield* written(scope, "Prices", ["The basic plan costs 10 euros a month."])
+      const numbers = Array.from({ length: 60 }, (_, at) => at)
+      const long = yield* written(
+        scope,
+        "Long",
+        numbers.map((at) => `Part ${at}. `.padEnd(780, "word "))
+      )
+      yield* set(scope, "context_tokens", 16_000)
+      yield* set(scope, "max_searches", 1)
+      const { chunks } = yield* Script
+      const script = searching([["more", numbers.map(long)]], "It costs 10 euros [1].", chunks)
+      const told = yield* ask(scope, [prices(0)], script)
+      const [output = ""] = told.parts.flatMap((part) =>
+        part._tag === "ToolResult" ? [String(part.output)] : []
+      )
+      expect(output.length).toBeGreaterThan(40_000)
+      expect(output).toContain("Part 59.")
+      expect(output).toMatch(/^<data-(\w{16})>[^]*<\/data-\1>$/)
+    }).pipe(onFreshData(turnLayer(undefined, undefined, undefined, undefined, 128_000)))
+  )
+
   it.scoped(
     "is offered only if the agent allows it, and needs no further model call for an easy question",
     () =>

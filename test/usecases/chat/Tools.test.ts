@@ -200,6 +200,46 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped(
+    "are declared by schemas that providers accept, and their arguments are checked by their own",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const server = yield* toolServer
+        const http = { url: `${server.url}/ok` }
+        yield* give(scope, "ping", { parameters: { type: "object" }, http })
+        const tags = { type: "array", description: "Tags." }
+        const point = { type: ["array", "null"], prefixItems: [{ type: "number" }] }
+        const names = { type: "array", items: { type: "object", properties: { all: { type: "array" } } } }
+        const properties = { a: { type: "string" }, type: tags, point, names }
+        const anyOf = [{ required: ["a"] }, { required: ["point"] }]
+        const example = { default: { type: "array" } }
+        yield* give(scope, "find", { parameters: { type: "object", properties, anyOf, ...example }, http })
+        const { reply, requests } = yield* Script
+        yield* Ref.set(reply, inTurn(asks(["ping", {}], ["find", {}]), says("Done.")))
+        expect(failures(yield* run(scope))).toEqual([
+          `INVALID_ARGUMENTS: the object fits none of its alternatives: ${JSON.stringify(anyOf)}`
+        ])
+        const [asked] = yield* Ref.get(requests)
+        expect(asked?.tools.map(({ parameters }) => parameters)).toEqual([
+          { type: "object", properties: {} },
+          {
+            type: "object",
+            properties: {
+              a: { type: "string" },
+              type: { ...tags, items: {} },
+              point: { ...point, items: {} },
+              names: {
+                type: "array",
+                items: { type: "object", properties: { all: { type: "array", items: {} } } }
+              }
+            },
+            ...example
+          }
+        ])
+      }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped("of a remote MCP server have its names, and its list is cached", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()

@@ -95,22 +95,23 @@ const script = Layer.effect(
   })
 )
 
-const model = Layer.effect(
-  ModelRuntime,
-  Effect.map(Script, ({ reply, requests }) => ({
-    defaultModel: "scripted",
-    contextWindow: 8_000,
-    readsPassages: false,
-    acceptsImages: false,
-    readable: () => ["image/png" as const, "application/pdf" as const],
-    reply: (request) =>
-      Ref.update(requests, (all) => [...all, request]).pipe(
-        Effect.zipRight(Ref.get(reply)),
-        Effect.map((answer) => answer(request)),
-        Stream.unwrap
-      )
-  }))
-)
+const model = (contextWindow: number) =>
+  Layer.effect(
+    ModelRuntime,
+    Effect.map(Script, ({ reply, requests }) => ({
+      defaultModel: "scripted",
+      contextWindow,
+      readsPassages: false,
+      acceptsImages: false,
+      readable: () => ["image/png" as const, "application/pdf" as const],
+      reply: (request) =>
+        Ref.update(requests, (all) => [...all, request]).pipe(
+          Effect.zipRight(Ref.get(reply)),
+          Effect.map((answer) => answer(request)),
+          Stream.unwrap
+        )
+    }))
+  )
 
 const search = Layer.effect(
   VectorSearch,
@@ -158,7 +159,8 @@ export const turnLayer = (
   timeout?: Duration.DurationInput,
   runtimeData?: boolean,
   knowledge: Knowledge = Layer.merge(search, embedder),
-  tools: Layer.Layer<never, never, OutboundHttp> = BuiltInTools.layer
+  tools: Layer.Layer<never, never, OutboundHttp> = BuiltInTools.layer,
+  contextWindow = 8_000
 ) =>
   Layer.merge(ChatTurn.Default, OtherModelCalls.Default).pipe(
     Layer.provideMerge(RunningTurns.Default),
@@ -172,7 +174,7 @@ export const turnLayer = (
     ),
     Layer.provideMerge(
       Layer.mergeAll(
-        model,
+        model(contextWindow),
         knowledge,
         layerWords,
         box,

@@ -78,7 +78,7 @@ const recordedAnswersOf = (events: ReadonlyArray<RecordedEvent>) => {
 const undescribedTool = (name: string): ToolDeclaration => ({
   name,
   description: "A tool of this agent.",
-  parameters: { type: "object" }
+  parameters: { type: "object", properties: {} }
 })
 
 /** The tools that a version of the agent offers. */

@@ -29,6 +29,7 @@ import { PassageStore } from "../../../store/knowledge/Passages.ts"
 import { OtherModelCalls } from "../../billing/OtherModelCalls.ts"
 import { TurnSettings } from "../TurnSettings.ts"
 import * as DraftAnswer from "./DraftAnswer.ts"
+import { declaredSchema } from "../tools/DeclaredSchema.ts"
 import * as ReplayTurn from "./ReplayTurn.ts"
 
 /** The actor of a replay for the audit trail, and what it may read. A key reads its own agent only. */
@@ -102,7 +103,9 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       const [remote, described] = Arr.partitionMap(
         hasTools ? yield* tools.list(scope) : [],
         ({ definition: { description, http, parameters }, name }) =>
-          http === undefined ? Either.left(name) : Either.right({ name, description, parameters })
+          http === undefined
+            ? Either.left(name)
+            : Either.right({ name, description, parameters: declaredSchema(parameters) })
       )
       const agent: ReplayTurn.ReplayAgent = {
         ...chosen,

@@ -121,9 +121,14 @@ const combined: Check = function* ({ allOf, anyOf, oneOf }, value, at, work) {
     !isObject(schema) || problems(schema, value, at, work)[Symbol.iterator]().next().done === true
   for (const schema of isList(allOf) ? allOf : [])
     if (isObject(schema)) yield* problems(schema, value, at, work)
-  if (isList(anyOf) && !anyOf.some(fits)) yield () => `${at} fits none of its alternatives`
+  const subject = at === "" ? "the object" : at
+  // Models do not see the alternatives at the top.
+  const shown = (alternatives: JsonValue) =>
+    at === "" ? `: ${JSON.stringify(alternatives).slice(0, 500)}` : ""
+  if (isList(anyOf) && !anyOf.some(fits))
+    yield () => `${subject} fits none of its alternatives${shown(anyOf)}`
   else if (isList(oneOf) && oneOf.filter(fits).length !== 1 && !work.isSpent)
-    yield () => `${at} must fit exactly one of its alternatives`
+    yield () => `${subject} must fit exactly one of its alternatives${shown(oneOf)}`
 }
 
 const checks: ReadonlyArray<Check> = [type, choice, number, string, list, object, combined]

@@ -86,7 +86,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   return yield* Effect.matchEffect(answering, {
     onSuccess: (value) =>
       Effect.gen(function* () {
-        const output = cut(value, maxAnswerCharacters)
+        const output = tools.uncut?.has(call.name) === true ? value : cut(value, maxAnswerCharacters)
         yield* record(turn, "tool.completed", "complete", `${name} answered`, { ...about, output })
         yield* emit(turn, { _tag: "ToolResult", id: call.id, output })
         return { call, isFailure: false, result: output } satisfies Answered
@@ -100,7 +100,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   })
 })
 
-/** The prompt with this round added, including its reasoning: some providers reject tool calls without it. */
+/** The prompt with this round added, including what its provider expects back: some reject tool calls without it. */
 const withRound = (
   prompt: Prompt.Prompt,
   text: string,
@@ -111,8 +111,8 @@ const withRound = (
     reasoning
       .filter((one) => one.afterText === afterText)
       .map((one) => Prompt.reasoningPart({ text: one.text, options: one.options }))
-  const calls = answers.map(({ call: { id, name, input } }) =>
-    Prompt.toolCallPart({ id, name, params: input ?? {}, providerExecuted: false })
+  const calls = answers.map(({ call: { id, name, input, options = {} } }) =>
+    Prompt.toolCallPart({ id, name, params: input ?? {}, providerExecuted: false, options })
   )
   const results = answers.map(({ call: { id, name }, isFailure, result }) =>
     Prompt.toolResultPart({ id, name, isFailure, result, providerExecuted: false })

@@ -25,6 +25,7 @@ import type { StartedTurn } from "../../../store/chat/Turns.ts"
 import { ToolTokens } from "../../agents/ToolTokens.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Bindings from "./Bindings.ts"
+import { declaredSchema } from "./DeclaredSchema.ts"
 import { Scrubber } from "./Scrub.ts"
 
 /** Maximum characters of a failure that are shown. Cut after scrubbing, so that no part of a credential remains. */
@@ -49,6 +50,8 @@ export interface TurnTools {
     progress: Progress
   ) => Effect.Effect<JsonValue, ToolFailure>
   readonly scrubber: Scrubber
+  /** Tools whose answers have a limit of their own, and must not be cut: the end tag of their data would be missing. */
+  readonly uncut?: ReadonlySet<string>
   /** True when calls are answered from a trace. A trace holds no masked personal data. */
   readonly isRecorded: boolean
 }
@@ -183,7 +186,10 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       }, Effect.mapError(scrubFailure))
 
       const turnTools: TurnTools = {
-        declarations: [...callables.values()].map(({ declaration }) => declaration),
+        declarations: [...callables.values()].map(({ declaration }) => ({
+          ...declaration,
+          parameters: declaredSchema(declaration.parameters)
+        })),
         unavailable,
         call,
         scrubber,

@@ -28,7 +28,7 @@ interface Asked {
 interface Reply {
   readonly status?: number
   readonly result?: unknown
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown }
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown } | null
   readonly headers?: Readonly<Record<string, string>>
   /** Messages of its own, before the answer in the same stream of events. */
   readonly messages?: ReadonlyArray<unknown>
@@ -276,6 +276,64 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
       const { url } = yield* served(stateless([plain], {}, { result }))
       const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
       expect(yield* one!.call({ q: "hats" }, silent)).toBe("Found:\nHats are on floor 4.\n(resource)")
+    })
+  )
+
+  it.scoped("may send null for members that it leaves out", () =>
+    Effect.gen(function* () {
+      const { url } = yield* served(({ body }) => {
+        if (body.method === "server/discover") return { status: 404 }
+        if (body.method === "initialize") return { result: { protocolVersion: "2025-06-18" }, error: null }
+        if (body.method === "tools/list") {
+          return { result: { tools: [{ ...plain, description: null }], nextCursor: null }, error: null }
+        }
+        const content = [{ type: "text", text: "Found." }]
+        return { result: { content, structuredContent: null, isError: null }, error: null }
+      })
+      const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(one?.declaration.description).toBe("")
+      expect(yield* one!.call({ q: "hats" }, silent)).toBe("Found.")
+    })
+  )
+
+  it.scoped("that has forgotten its session gets a new handshake, and the call once more", () =>
+    Effect.gen(function* () {
+      let session = 0
+      const { asked, url } = yield* served(({ body, headers, method }) => {
+        if (method === "DELETE") return {}
+        if (body.method === "server/discover") return { status: 404 }
+        if (body.method === "initialize") {
+          session++
+          return { result: { protocolVersion: "2025-06-18" }, headers: { "mcp-session-id": `s${session}` } }
+        }
+        if (headers["mcp-session-id"] !== `s${session}`) {
+          return { status: 404, error: { code: -32_001, message: "Session not found" } }
+        }
+        if (body.method === "tools/list") return { result: { tools: [plain] } }
+        return { result: { content: [{ type: "text", text: "Found." }] } }
+      })
+      const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      session++
+      const call = one!.call({ q: "hats" }, silent)
+      expect(yield* Effect.all([call, call], { concurrency: 2 })).toEqual(["Found.", "Found."])
+      expect(methods(asked).filter((method) => method === "initialize")).toHaveLength(2)
+      expect(asked.at(-1)?.headers["mcp-session-id"]).toBe("s3")
+    })
+  )
+
+  it.scoped("may list its tools on many small pages, of which no more are read than needed", () =>
+    Effect.gen(function* () {
+      const { asked, url } = yield* served((one) => {
+        if (one.body.method !== "tools/list") return stateless([])(one)
+        const page = Number(one.body.params?.["cursor"] ?? 0)
+        const tools = Array.from({ length: 7 }, (_, at) => find(plain.inputSchema, `find${page * 7 + at}`))
+        return { result: { resultType: "complete", tools, nextCursor: String(page + 1) } }
+      })
+      const found = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(found.map(({ declaration }) => declaration.name)).toEqual(
+        Array.from({ length: 64 }, (_, at) => `docs_find${at}`)
+      )
+      expect(methods(asked).filter((method) => method === "tools/list")).toHaveLength(10)
     })
   )
 

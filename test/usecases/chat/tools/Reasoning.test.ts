@@ -34,7 +34,7 @@ const rounds: ReadonlyArray<ReadonlyArray<ModelPart>> = [
     think("il 1]."),
     { _tag: "Reasoning", text: "as it came", options },
     { _tag: "TextDelta", delta: "Let me look." },
-    { _tag: "ToolCall", id: "call_1", name: "nothing", input: {}, rawInput: "" },
+    { _tag: "ToolCall", id: "call_1", name: "nothing", input: {}, rawInput: "", options },
     finish("tool-calls")
   ],
   [think("MUSING"), { _tag: "TextDelta", delta: "Done." }, finish("stop")]
@@ -80,7 +80,7 @@ layer(TestDatabase, { excludeTestServices: true })("A model's reasoning", (it) =
       expect(assistant?.content).toMatchObject([
         { type: "reasoning", text: "as it came", options },
         { type: "text", text: "Let me look." },
-        { type: "tool-call" }
+        { type: "tool-call", options }
       ])
     }).pipe(Effect.provide(turnLayer()))
   )
