@@ -314,6 +314,34 @@ describe("A visitor", () => {
     expect((await send("GET", listed, visitor)).data.messages).toEqual(messages)
   })
 
+  it("does not read, continue or stop the turns of another one, whose ids it knows", async () => {
+    const visitor = by(widget, await tokenOf({ externalEndUserId: "customer-22" }))
+    const { sessionId } = (await begin(visitor)).data
+    const { runId } = await send("POST", "/api/v1/chat/stream", visitor, { sessionId, message: question })
+    const listed = `/api/sdk/messages?sessionId=${sessionId}`
+    const begun = await send("GET", `/api/sdk/conversation?sessionId=${sessionId}`, visitor)
+    const conversationId = String(begun.data.conversation.id)
+    const { messages } = (await send("GET", listed, visitor)).data
+    const { secret } = await keyOf(["chat"])
+    const token = await tokenOf({ externalEndUserId: "customer-23" })
+    const next = { conversationId, message: question }
+    const followed = `/api/v1/chat/stream/${runId}`
+    for (const key of [widget, secret]) {
+      for (const [method, path, body] of [
+        ["POST", "/api/v1/chat/stream", next],
+        ["POST", "/api/v1/chat/stream", { ...next, persist: false }],
+        ["GET", followed, undefined],
+        ["POST", `${followed}/stop`, {}]
+      ] as const) {
+        expect([path, (await send(method, path, by(key, token), body)).status]).toEqual([path, 404])
+      }
+    }
+    expect((await send("POST", "/v1/chat", by(secret, token), next)).status).toBe(404)
+    expect((await send("GET", listed, visitor)).data.messages).toEqual(messages)
+    expect((await send("GET", followed, visitor)).status).toBe(200)
+    expect((await send("POST", "/api/v1/chat/stream", visitor, next)).status).toBe(200)
+  })
+
   it("has a token from the program that embeds the library", async () => {
     const { sourceScope, visitorToken } = await agent.visitorToken({ sourceScope: { labels: ["staff"] } })
     expect(sourceScope).toEqual({ labels: ["staff"] })

@@ -40,6 +40,7 @@ import {
   settleOnce,
   type UnstoredTurn
 } from "./TurnSettlement.ts"
+import { mayBeOfVisitor } from "./Visitors.ts"
 import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnVersion.ts"
 import { orUnstorable } from "../Unstorable.ts"
 import * as Rows from "../Rows.ts"
@@ -287,6 +288,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
             and (channel in ('api', 'widget') or channel = ${start.channel})
             and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
+            and ${mayBeOfVisitor(sql, scope, sql`${id}`)}
         ),
         ${reserveTurn(sql, budgetHolder(scope, start), sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${start.persist ? rows : sql``}
