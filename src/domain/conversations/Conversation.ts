@@ -1,6 +1,7 @@
 /** Conversations and messages. */
 import * as Schema from "effect/Schema"
 import { MessagingChannel } from "../channels/Channel.ts"
+import type { ExternalEndUserId } from "../chat/ChatTurn.ts"
 import { AgentId, ConversationId, EndUserId, MessageId, type TenantId } from "../Ids.ts"
 import type { SourceScope } from "../knowledge/SourceScope.ts"
 
@@ -54,6 +55,8 @@ export interface ConversationScope {
   readonly channel?: ConversationChannel | undefined
   /** Only conversations that began under this scope; null or omitted for all. */
   readonly sourceScope?: SourceScope | null
+  /** The external id that a visitor's token proves. Conversations of people with another one are hidden then. */
+  readonly visitor?: ExternalEndUserId
 }
 
 /** Selects one page of conversations, newest first. */

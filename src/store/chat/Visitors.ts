@@ -1,7 +1,13 @@
-/** The person that a visitor's token names. */
+/** What concerns another person than the one that a visitor's token names. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
+
+type Visitor = Pick<ReadScope, "tenantId" | "visitor">
+
+/** False for the person `e` if the token names the visitor, and the person has another external id. */
+export const mayBeVisitor = (sql: SqlClient.SqlClient, { visitor }: Pick<ReadScope, "visitor">) =>
+  visitor === undefined ? sql`true` : sql`coalesce(e.external_id = ${visitor}, true)`
 
 /**
  * False for a conversation of another person than the one that the visitor's token names. A person without an external
@@ -9,7 +15,7 @@ import type { ReadScope } from "../../domain/accounts/Access.ts"
  */
 export const mayBeOfVisitor = (
   sql: SqlClient.SqlClient,
-  { tenantId, visitor }: ReadScope,
+  { tenantId, visitor }: Visitor,
   conversationId: Fragment
 ) =>
   visitor === undefined
