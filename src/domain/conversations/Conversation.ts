@@ -1,7 +1,6 @@
 /** Conversations and messages. */
 import * as Schema from "effect/Schema"
 import { MessagingChannel } from "../channels/Channel.ts"
-import type { ExternalEndUserId } from "../chat/ChatTurn.ts"
 import { AgentId, ConversationId, EndUserId, MessageId, type TenantId } from "../Ids.ts"
 import type { SourceScope } from "../knowledge/SourceScope.ts"
 
@@ -56,7 +55,7 @@ export interface ConversationScope {
   /** Only conversations that began under this scope; null or omitted for all. */
   readonly sourceScope?: SourceScope | null
   /** The external id that a visitor's token proves. Conversations of people with another one are hidden then. */
-  readonly visitor?: ExternalEndUserId
+  readonly visitor?: string
 }
 
 /** Selects one page of conversations, newest first. */

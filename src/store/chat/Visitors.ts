@@ -2,8 +2,11 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import type { ReadScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 
-type Visitor = Pick<ReadScope, "tenantId" | "visitor">
+interface Visitor extends TenantScope {
+  readonly visitor?: string
+}
 
 /** False for the person `e` if the token names the visitor, and the person has another external id. */
 export const mayBeVisitor = (sql: SqlClient.SqlClient, { visitor }: Pick<ReadScope, "visitor">) =>
