@@ -8,6 +8,13 @@ import * as Option from "effect/Option"
 export const urlOf: (text: string, base?: string) => URL | null = (text, base) =>
   Option.getOrNull(Option.liftThrowable(() => new URL(text, base))())
 
+/** Schemes of addresses whose content a browser runs in the page that links to them. */
+const executedSchemes: ReadonlySet<string> = new Set(["javascript:", "data:", "vbscript:"])
+
+/** The address that a page may link to: `unsafe:` is put before one that would run a script. */
+export const inertAddress = (address: string): string =>
+  executedSchemes.has(urlOf(address)?.protocol ?? "") ? `unsafe:${address}` : address
+
 /** Whether a URL's host name is this machine. */
 export const isLocalHost = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host)
 

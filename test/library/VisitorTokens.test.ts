@@ -314,6 +314,63 @@ describe("A visitor", () => {
     expect((await send("GET", listed, visitor)).data.messages).toEqual(messages)
   })
 
+  it("does not read, continue or stop the turns of another one, whose ids it knows", async () => {
+    const visitor = by(widget, await tokenOf({ externalEndUserId: "customer-22" }))
+    const { sessionId } = (await begin(visitor)).data
+    const { runId } = await send("POST", "/api/v1/chat/stream", visitor, { sessionId, message: question })
+    const listed = `/api/sdk/messages?sessionId=${sessionId}`
+    const begun = await send("GET", `/api/sdk/conversation?sessionId=${sessionId}`, visitor)
+    const conversationId = String(begun.data.conversation.id)
+    const { messages } = (await send("GET", listed, visitor)).data
+    const { secret } = await keyOf(["chat"])
+    const token = await tokenOf({ externalEndUserId: "customer-23" })
+    const next = { conversationId, message: question }
+    const followed = `/api/v1/chat/stream/${runId}`
+    for (const key of [widget, secret]) {
+      for (const [method, path, body] of [
+        ["POST", "/api/v1/chat/stream", next],
+        ["POST", "/api/v1/chat/stream", { ...next, persist: false }],
+        ["GET", followed, undefined],
+        ["POST", `${followed}/stop`, {}]
+      ] as const) {
+        expect([path, (await send(method, path, by(key, token), body)).status]).toEqual([path, 404])
+      }
+    }
+    expect((await send("POST", "/v1/chat", by(secret, token), next)).status).toBe(404)
+    expect((await send("GET", listed, visitor)).data.messages).toEqual(messages)
+    expect((await send("GET", followed, visitor)).status).toBe(200)
+    expect((await send("POST", "/api/v1/chat/stream", visitor, next)).status).toBe(200)
+  })
+
+  it("neither reads nor begins conversations of another one over the API", async () => {
+    const { secret } = await keyOf(["chat"])
+    const other = by(secret, await tokenOf({ externalEndUserId: "customer-24" }))
+    const visitor = by(secret, await tokenOf({ externalEndUserId: "customer-25" }))
+    const asked = { externalEndUserId: "customer-24", message: question }
+    const begun = await send("POST", "/v1/chat", other, asked)
+    expect(begun.status).toBe(200)
+    const path = `/v1/conversations/${begun.data.conversationId}`
+    const idsOf = async (headers: Readonly<Record<string, string>>) => {
+      const { data } = await send("GET", "/v1/conversations", headers)
+      return data.conversations.map(({ id }: { readonly id: string }) => id)
+    }
+    expect(await idsOf(visitor)).not.toContain(begun.data.conversationId)
+    for (const read of [path, `${path}/messages`]) {
+      expect([read, (await send("GET", read, visitor)).status]).toEqual([read, 404])
+      for (const headers of [other, by(secret, await tokenOf({}))]) {
+        expect([read, (await send("GET", read, headers)).status]).toEqual([read, 200])
+      }
+    }
+    expect(await idsOf(other)).toContain(begun.data.conversationId)
+    const { endUserId } = begun.data
+    for (const route of ["/v1/chat", "/v1/chat/stream"]) {
+      expect([route, (await send("POST", route, visitor, asked)).status]).toEqual([route, 400])
+      const named = await send("POST", route, visitor, { endUserId, message: question })
+      expect([route, named.status]).toEqual([route, 404])
+    }
+    expect((await send("POST", "/v1/chat", other, { endUserId, message: question })).status).toBe(200)
+  })
+
   it("has a token from the program that embeds the library", async () => {
     const { sourceScope, visitorToken } = await agent.visitorToken({ sourceScope: { labels: ["staff"] } })
     expect(sourceScope).toEqual({ labels: ["staff"] })

@@ -15,6 +15,7 @@ import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import * as AccessLog from "../../http/server/AccessLog.ts"
+import { withoutControls } from "../../domain/Text.ts"
 import { sqlStateOf } from "../../store/Database.ts"
 import type { Settings } from "../config/Config.ts"
 import * as Telemetry from "./Telemetry.ts"
@@ -69,8 +70,10 @@ const colors: Readonly<Record<string, number>> = { error: 31, fatal: 31, warn: 3
 const pretty = (options: Logger.Logger.Options<unknown>): string => {
   const { cause, level, message, timestamp, spans: _, ...annotations } = entryOf(options)
   const details = Object.entries(annotations).map(([name, value]) => `${name}=${messageText(value)}`)
-  const head = `${timestamp.slice(11, 19)} \u001b[${colors[level] ?? 36}m${level.padEnd(5)}\u001b[0m ${message}`
-  return [[head, ...details].join(" "), ...(cause === undefined ? [] : [cause])].join("\n")
+  const text = [[message, ...details].join(" "), ...(cause === undefined ? [] : [cause])].join("\n")
+  // Parts of it may come from outside: they neither control the terminal nor look like a line of their own.
+  const shown = withoutControls(text).replaceAll("\n", "\n  ")
+  return `${timestamp.slice(11, 19)} \u001b[${colors[level] ?? 36}m${level.padEnd(5)}\u001b[0m ${shown}`
 }
 
 // Standard output is for the results of commands; log lines go to standard error.

@@ -91,7 +91,7 @@ export const emailAdapter = (mails: typeof MailSubmission.Service): ChannelAdapt
     secrets: [{ name: "signingSecret", label: "Signing secret" }],
     settings: [
       { name: "address", label: "E-mail address" },
-      { name: "server", label: "Mail server" },
+      { name: "server", label: "Mail server", address: true },
       { name: "user", label: "User name", optional: true },
       { name: "senders", label: "Answered senders", optional: true, choices: senderRules }
     ]

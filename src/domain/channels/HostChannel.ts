@@ -6,6 +6,8 @@ export interface ChannelSetting {
   readonly optional?: boolean
   /** Allowed values. Without it, any text is allowed. */
   readonly choices?: ReadonlyArray<string>
+  /** Whether the access token is sent to this address. If it changes, the token must be given again. */
+  readonly address?: boolean
 }
 
 /** A configured account of the channel. */

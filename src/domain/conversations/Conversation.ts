@@ -54,6 +54,8 @@ export interface ConversationScope {
   readonly channel?: ConversationChannel | undefined
   /** Only conversations that began under this scope; null or omitted for all. */
   readonly sourceScope?: SourceScope | null
+  /** The external id that a visitor's token proves. Conversations of people with another one are hidden then. */
+  readonly visitor?: string
 }
 
 /** Selects one page of conversations, newest first. */

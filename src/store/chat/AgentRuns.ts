@@ -11,6 +11,7 @@ import type { ChatId } from "../../domain/chat/UiChat.ts"
 import { EndUserId, RunId } from "../../domain/Ids.ts"
 import { isOfChat } from "./Chats.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
+import { mayBeOfVisitor } from "./Visitors.ts"
 import { passagesOf } from "./RunPassages.ts"
 import { encodeEvents } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
@@ -54,7 +55,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
 
     const ownRun = (scope: ReadScope, id: RunId) =>
       sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
-        and ${readableUnder(sql, scope, "r.source_scope")}`
+        and ${readableUnder(sql, scope, "r.source_scope")} and ${mayBeOfVisitor(sql, scope, sql`r.conversation_id`)}`
 
     /** Events of the run `r` after `after`, as JSON, in order. With its id as a value, the planner reads one week. */
     const eventsAfter = (id: RunId, after: number, limit: number) => sql`

@@ -40,6 +40,7 @@ import {
   settleOnce,
   type UnstoredTurn
 } from "./TurnSettlement.ts"
+import { mayBeOfVisitor, mayBeVisitor } from "./Visitors.ts"
 import { chosenVersion, settingsColumns, TurnAgent, withRecorded } from "./TurnVersion.ts"
 import { orUnstorable } from "../Unstorable.ts"
 import * as Rows from "../Rows.ts"
@@ -225,7 +226,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     const open = (scope: ReadScope, start: TurnStart) => {
       const known =
         start.target._tag === "EndUser"
-          ? sql`exists (select 1 from end_users where tenant_id = ${scope.tenantId} and id = ${start.target.id})`
+          ? sql`exists (select 1 from end_users e where e.tenant_id = ${scope.tenantId} and e.id = ${start.target.id} and ${mayBeVisitor(sql, scope)})`
           : sql`true`
       const rows = sql`
         , conversation as (
@@ -287,6 +288,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
             and (channel in ('api', 'widget') or channel = ${start.channel})
             and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
+            and ${mayBeOfVisitor(sql, scope, sql`${id}`)}
         ),
         ${reserveTurn(sql, budgetHolder(scope, start), sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}
         ${start.persist ? rows : sql``}

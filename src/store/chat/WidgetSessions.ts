@@ -14,6 +14,7 @@ import { sessionDays } from "../../domain/chat/Widget.ts"
 import { closeOtherConversations } from "../channels/Contacts.ts"
 import { removeUnreachable } from "../conversations/AnonymousPeople.ts"
 import { readableUnder, sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
+import { mayBeVisitor } from "./Visitors.ts"
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of sessions that one sweep removes. */
@@ -64,10 +65,6 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         Effect.withSpan("WidgetSessionStore.insert")
       )
 
-    /** False for the person `e` of a session if a token names the visitor, and the person has another external id. */
-    const mayBeVisitor = ({ visitor }: ReadScope) =>
-      visitor === undefined ? sql`true` : sql`coalesce(e.external_id = ${visitor}, true)`
-
     /**
      * None for a session of another agent or another visitor, or an expired one. The conversation is omitted if it began
      * under another scope, because this scope may not read it.
@@ -85,14 +82,14 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         ) as "conversationId"
         from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
         where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}
-          and ${mayBeVisitor(scope)}`.pipe(Rows.first(Row), Effect.withSpan("WidgetSessionStore.find"))
+          and ${mayBeVisitor(sql, scope)}`.pipe(Rows.first(Row), Effect.withSpan("WidgetSessionStore.find"))
 
     const lockSession = (scope: ReadScope, hash: SessionHash) =>
       sql`
         select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
         from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
         where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}
-          and ${mayBeVisitor(scope)}
+          and ${mayBeVisitor(sql, scope)}
         for key share of e for update of s`.pipe(Rows.first(Row))
 
     /** The state of a conversation that began under the same scope. */

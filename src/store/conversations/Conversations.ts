@@ -16,6 +16,7 @@ import {
 } from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, MessageId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
+import { mayBeOfVisitor } from "../chat/Visitors.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { lastChange } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
@@ -75,15 +76,15 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
     effect: Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
 
-      const inScope = ({
-        agentId,
-        channel,
-        sourceScope = null
-      }: ConversationScope): ReadonlyArray<Fragment> => [
-        readableUnder(sql, { sourceScope }, "c.source_scope"),
-        ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
-        ...(channel === undefined ? [] : [sql`c.channel = ${channel}`])
-      ]
+      const inScope = (scope: ConversationScope): ReadonlyArray<Fragment> => {
+        const { agentId, channel, sourceScope = null, visitor } = scope
+        return [
+          readableUnder(sql, { sourceScope }, "c.source_scope"),
+          ...(agentId === undefined ? [] : [sql`c.agent_id = ${agentId}`]),
+          ...(channel === undefined ? [] : [sql`c.channel = ${channel}`]),
+          ...(visitor === undefined ? [] : [mayBeOfVisitor(sql, scope, sql`c.id`)])
+        ]
+      }
 
       const rows = ({ tenantId }: ConversationScope, conditions: ReadonlyArray<Fragment>, limit: number) =>
         sql`

@@ -236,12 +236,19 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       profile: { ...profile, ...settingsOf(adapter, access.profile) }
     })
 
-    /** The credentials and settings after the change. */
+    /** The credentials and settings after the change. A stored access token is sent only where it was given for. */
     const changedAccess = (
+      { form }: ChannelAdapter,
       row: StoredChannel,
       { accessToken, externalId, secrets = {}, settings = {} }: PatchChannel
     ) =>
       Effect.gen(function* () {
+        const isElsewhere = (form.settings ?? []).some(
+          ({ address = false, name }) =>
+            address && (settings[name] || row.profile[name]) !== row.profile[name]
+        )
+        if (isElsewhere && accessToken === undefined)
+          return yield* invalid(["accessToken"], "Another server was named: send the access token again")
         const stored =
           accessToken !== undefined && row.secrets === null
             ? { externalId: row.externalId, accessToken, secrets: {}, profile: row.profile }
@@ -274,7 +281,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         return { changes, replaced: Option.none<StoredChannel>(), isProven: false }
       }
       const adapter = yield* adapterOf(row.channel)
-      const access = yield* changedAccess(row, patch)
+      const access = yield* changedAccess(adapter, row, patch)
       yield* checkSecrets(adapter, access.secrets)
       yield* checkSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
       const { account, replaced } = yield* accountFor(adapter, by, access, row.id, active)

@@ -1,11 +1,13 @@
 /** Resolves the end user of a turn and checks whether the turn may begin. */
 import * as Effect from "effect/Effect"
-import type { ChatTurnRequest } from "../../domain/chat/ChatTurn.ts"
+import type { ChatTurnRequest, ExternalEndUserId } from "../../domain/chat/ChatTurn.ts"
 import {
   ConversationNotActive,
   ConversationNotFound,
   EndUserNotFound,
-  TurnLimitExceeded
+  TurnLimitExceeded,
+  type ValidationError,
+  invalidField
 } from "../../domain/Errors.ts"
 import type { EndUserId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
@@ -19,6 +21,21 @@ export const targetOf = ({ conversationId, endUserId, externalEndUserId }: ChatT
   if (externalEndUserId !== undefined) return { _tag: "External", id: externalEndUserId }
   return { _tag: "Anonymous" }
 }
+
+/** An id proven by a visitor's token excludes any other. */
+export const requireVisitor = (
+  visitor: ExternalEndUserId | undefined,
+  given: ExternalEndUserId | undefined
+): Effect.Effect<void, ValidationError> =>
+  visitor === undefined || given === undefined || given === visitor
+    ? Effect.void
+    : Effect.fail(
+        invalidField(
+          ["externalEndUserId"],
+          "Expected the name that the token proves",
+          "The visitor's token is somebody else's."
+        )
+      )
 
 export const notActive = () =>
   new ConversationNotActive({

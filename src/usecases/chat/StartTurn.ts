@@ -122,6 +122,7 @@ export const makeStartTurn = Effect.gen(function* () {
     request: ChatTurnRequest,
     { chat, draft, files, retryOf, userMessageId, version }: TurnOptions
   ) {
+    yield* Identity.requireVisitor(scope.visitor, request.externalEndUserId)
     const chatTarget = chat === undefined ? {} : yield* findConversation(scope, request, chat)
     const runId = yield* newId.run
     const trace = Trace.make(runId)

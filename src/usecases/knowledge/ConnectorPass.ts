@@ -16,6 +16,7 @@ import {
   permanentError
 } from "../../capabilities/SourceReaders.ts"
 import { ConnectorConfig } from "../../domain/knowledge/Source.ts"
+import { inertAddress } from "../../domain/Address.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { digestOf } from "../../readers/Fingerprint.ts"
 import { CrawlEntryStore, type NewEntry } from "../../store/knowledge/CrawlEntries.ts"
@@ -92,6 +93,22 @@ const cleaned = (document: SteppedDocument): SteppedDocument => ({
   title: sanitize(document.title).trim().slice(0, maxTitleLength).toWellFormed(),
   content: sanitize(document.content)
 })
+
+/** Clients link to the URIs of documents, and outsiders may have chosen them, as in a feed. */
+const withInertUris = (step: ReadStep<unknown, unknown>): ReadStep<unknown, unknown> => {
+  const inert = <A extends { readonly uri: string }>(named: A): A => ({
+    ...named,
+    uri: inertAddress(named.uri)
+  })
+  return {
+    next: step.next,
+    documents: step.documents.map(inert),
+    unchanged: step.unchanged?.map(inertAddress) ?? [],
+    unread: step.unread?.map(inert) ?? [],
+    removed: step.removed?.map(inertAddress) ?? [],
+    skipped: step.skipped?.map(inert) ?? []
+  }
+}
 
 interface KnownDocument {
   readonly revision: string | null
@@ -203,7 +220,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
       }
       const cursor = isReindex ? null : Option.getOrNull(Option.map(last, (reading) => reading.cursor))
       const known = (uri: string) =>
-        isReindex ? undefined : (knownDocuments.get(uri)?.revision ?? undefined)
+        isReindex ? undefined : (knownDocuments.get(inertAddress(uri))?.revision ?? undefined)
       const pass = yield* resumePass(task, digest, found)
       const { outcomes } = pass
       let { lines, next, steps } = pass
@@ -250,7 +267,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
 
       while (Option.isNone(next) || "more" in next.value) {
         const position = Option.getOrNull(Option.map(next, (at) => ("more" in at ? at.more : null)))
-        const step = yield* reader.step(given, { cursor, position, known })
+        const step = withInertUris(yield* reader.step(given, { cursor, position, known }))
         const { documents, written } = yield* documentsOf(step)
         yield* Effect.gen(function* () {
           yield* readings.withdraw(task, [...new Set(written.map(({ url }) => url))])

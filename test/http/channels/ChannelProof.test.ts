@@ -5,7 +5,16 @@ import * as Effect from "effect/Effect"
 import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { call, signedIn } from "../accounts/AccountsServer.ts"
-import { accounts, mailboxes, outages, withServer, start, telegram, whatsapp } from "./ChannelServer.ts"
+import {
+  accounts,
+  logins,
+  mailboxes,
+  outages,
+  withServer,
+  start,
+  telegram,
+  whatsapp
+} from "./ChannelServer.ts"
 
 const unreachable = () =>
   new ChannelError({ reason: "Refused", message: "The provider could not be reached.", retryable: true })
@@ -254,6 +263,28 @@ eachEngineLive("A mailbox", (it) => {
         expect(bare.data.channel.settings).toEqual(mailbox().settings)
         const needed = yield* call("PATCH", path, { cookie, body: { settings: { server: "" } } })
         expect(needed.status).toBe(400)
+      })
+    )
+  )
+
+  it.effect("sends its password to another server only with the password itself", () =>
+    withServer(
+      Effect.gen(function* () {
+        const { channels, cookie } = yield* start
+        mailboxes.set("support@example.com@smtp.example.com", "first-password-canary")
+        const made = yield* call("POST", channels, { cookie, body: mailbox() })
+        const path = `/api/channels/${made.data.channel.id}`
+        const settings = { server: "smtps://smtp.evil.example" }
+        for (const body of [{ settings }, { settings, active: false }, { settings, secrets: {} }]) {
+          const refused = yield* call("PATCH", path, { cookie, body })
+          expect([refused.status, refused.error?.details.issues[0].path]).toEqual([400, ["accessToken"]])
+        }
+        const same = yield* call("PATCH", path, { cookie, body: { settings: mailbox().settings } })
+        expect(same.status).toBe(200)
+        expect(new Set(logins)).toEqual(new Set(["smtp.example.com first-password-canary"]))
+        mailboxes.set("support@example.com@smtp.evil.example", "another")
+        const moved = yield* call("PATCH", path, { cookie, body: { settings, accessToken: "another" } })
+        expect([moved.status, moved.data?.channel.settings.server]).toEqual([200, settings.server])
       })
     )
   )

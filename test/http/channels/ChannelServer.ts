@@ -115,15 +115,21 @@ export const whatsapp = { channel: "whatsapp", externalId: "106540352242922", ac
 /** Passwords at mail servers, by `user@host`. */
 export const mailboxes = new Map<string, string>()
 
+/** The passwords that mail servers got, as `host password`. */
+export const logins: Array<string> = []
+
 const mails: typeof MailSubmission.Service = {
   verify: ({ host, password, user }) =>
-    mailboxes.get(`${user}@${host}`) === Redacted.value(password)
-      ? Effect.void
-      : new SubmissionError({
-          reason: "Refused",
-          message: "The mail server does not let the user in.",
-          retryable: false
-        }),
+    Effect.suspend(() => {
+      logins.push(`${host} ${Redacted.value(password)}`)
+      return mailboxes.get(`${user}@${host}`) === Redacted.value(password)
+        ? Effect.void
+        : new SubmissionError({
+            reason: "Refused",
+            message: "The mail server does not let the user in.",
+            retryable: false
+          })
+    }),
   submit: () => Effect.dieMessage("Nothing is sent here.")
 }
 
@@ -158,6 +164,7 @@ export const start = Effect.gen(function* () {
   yield* reset
   accounts.clear()
   mailboxes.clear()
+  logins.length = 0
   outages.length = 0
   const { cookie } = yield* signedIn("ada@example.com")
   const agent = yield* call("POST", "/api/agents", { cookie, body: { name: "Helper" } })

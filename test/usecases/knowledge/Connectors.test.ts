@@ -172,4 +172,60 @@ eachEngineLive("A pass of a reader", (it) => {
       }).pipe(Effect.provide(layerIngestOf(layerSettings(readers))))
     }).pipe(Effect.provide(layerReaders))
   )
+
+  it.scoped("stores no address that would run a script where it is linked to", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const given = [
+        "https://example.com/a",
+        "tag:example.com,2026:a",
+        "javascript:alert(1)",
+        " jAva\tscript:alert(2)",
+        "data:text/html,<script>alert(3)</script>",
+        "VBScript:alert(4)"
+      ]
+      const revisions: Array<string | undefined> = []
+      const news = sourceReader({
+        name: "news",
+        title: { en: "News" },
+        description: { en: "The latest articles." },
+        settings: Schema.Struct({}),
+        cursor: Schema.Int,
+        position: Schema.Null,
+        step: (_, { known }) =>
+          Effect.sync(() => {
+            revisions.push(...given.map(known))
+            const documents = given.map((uri) => ({
+              uri,
+              title: "News",
+              format: "markdown" as const,
+              content: `These are the words of ${encodeURIComponent(uri)}, and they are long enough to be read.`,
+              revision: "1"
+            }))
+            const isFirst = revisions.length === given.length
+            return {
+              documents: isFirst ? documents : [],
+              unchanged: isFirst ? [] : given,
+              next: { done: 1, complete: true }
+            }
+          })
+      })
+      const readers = Layer.succeed(SourceReaders, registered([news]))
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const id = yield* addSource(scope, "CONNECTOR", { reader: "news", settings: {} })
+        const uris = Effect.map(
+          sql<{ readonly uri: string }>`select distinct uri from documents where source_id = ${id}`,
+          (rows) => rows.map(({ uri }) => uri).toSorted()
+        )
+        const expected = given.map((uri, index) => (index < 2 ? uri : `unsafe:${uri}`)).toSorted()
+        yield* sync(scope, id)
+        expect(yield* uris).toEqual(expected)
+        yield* sync(scope, id)
+        expect(yield* uris).toEqual(expected)
+        expect(revisions.slice(given.length)).toEqual(given.map(() => "1"))
+      }).pipe(Effect.provide(layerIngestOf(layerSettings(readers))))
+    }).pipe(Effect.provide(layerReaders))
+  )
 })

@@ -10,12 +10,13 @@ import * as Cursor from "../../Cursor.ts"
 import * as Transcript from "../../Transcript.ts"
 import { ConversationDetail, MessageItem } from "./ConversationsApi.ts"
 
-/** A key may read conversations of its own agent that began over the API. */
-const scopeOf = ({ agentId, sourceScope, tenantId }: AgentKey): ConversationScope => ({
+/** A key may read conversations of its own agent that began over the API; with a visitor's token, those of others not. */
+const scopeOf = ({ agentId, sourceScope, tenantId, visitor }: AgentKey): ConversationScope => ({
   tenantId,
   agentId,
   sourceScope,
-  channel: "api"
+  channel: "api",
+  ...(visitor === undefined ? {} : { visitor })
 })
 
 const encodeHead = Schema.encodeSync(ConversationDetail.omit("messages"))

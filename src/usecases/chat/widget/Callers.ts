@@ -13,6 +13,7 @@ import { type ValidationError, invalidField } from "../../../domain/Errors.ts"
 import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import { SourceScopes } from "../../knowledge/SourceScopes.ts"
+import { requireVisitor } from "../Identity.ts"
 
 /** `widget` for visitors of a page; `test` for team members who try the agent in the dashboard. */
 export type HostedChannel = "widget" | "test"
@@ -30,20 +31,12 @@ export interface CallerAccess {
   readonly visitor: ExternalEndUserId | null
 }
 
-/** The person that a request is for. An id proven by a token excludes any other. */
+/** The person that a request is for. */
 export const resolveVisitor = (
   { visitor }: Pick<CallerAccess, "visitor">,
   given: ExternalEndUserId | undefined
 ): Effect.Effect<ExternalEndUserId | undefined, ValidationError> =>
-  visitor === null || given === undefined || given === visitor
-    ? Effect.succeed(visitor ?? given)
-    : Effect.fail(
-        invalidField(
-          ["externalEndUserId"],
-          "Expected the name that the token proves",
-          "The visitor's token is somebody else's."
-        )
-      )
+  Effect.as(requireVisitor(visitor ?? undefined, given), visitor ?? given)
 
 export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Callers", {
   effect: Effect.gen(function* () {
