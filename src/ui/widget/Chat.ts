@@ -1,6 +1,7 @@
 /** The chat of a page: sends messages, polls the conversation, and keeps the view up to date. */
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
 import { type Draft, prependToDraft } from "./Draft.ts"
+import { addFiles } from "./Files.ts"
 import { loadMarkdown, type Markdown } from "./Markdown.ts"
 import { canReplaceLive, messagesBeforePending, messagesFromPending } from "./Pending.ts"
 import { Poller } from "./Poller.ts"
@@ -29,6 +30,8 @@ const maxSendMs = 180_000
 const startPauseMs = (startFailures: number) =>
   Math.min(pollIntervalMs * 2 ** startFailures, 8_000) * (0.5 + Math.random() / 2)
 const maxLoadAttempts = 3
+/** Maximum length of a message. */
+const maxCharacters = 32_000
 /** Successful polls without the message after which it counts as not arrived. */
 const maxMissedPolls = 2
 
@@ -42,7 +45,9 @@ export class Chat {
   private readonly storage
   private readonly listeners = new Set<() => void>()
   private sessionId: string | null = null
-  private readonly transcript
+  /** The page's id for the visitor. */
+  private externalEndUserId
+  private transcript
   /** The conversation that the visitor left for a new one. */
   private leftConversationId: string | null = null
   /** Result of the last poll. `reached` is false if the service did not answer. */
@@ -77,6 +82,7 @@ export class Chat {
     this.settings = settings
     this.texts = textsFor(settings.language)
     this.client = client
+    this.externalEndUserId = settings.externalEndUserId
     this.transcript = new Transcript(client)
     this.storage = new WidgetStorage(storageName)
     this.typing = new Typing(client, (typing) => this.set({ typing }))
@@ -135,10 +141,36 @@ export class Chat {
     return loading
   }
 
+  /** Names the visitor. If the session belongs to another one, it is left and another begins. */
   async identify(externalEndUserId: string): Promise<void> {
-    await this.start()
-    if (this.sessionId === null) throw new Error("The chat service cannot be reached.")
-    await this.client.identify(this.sessionId, externalEndUserId)
+    const sessionId = await this.requireSession()
+    try {
+      await this.client.identify(sessionId, externalEndUserId)
+      this.externalEndUserId = externalEndUserId
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || failure.status !== 409) throw failure
+      this.leaveSession(sessionId)
+      this.externalEndUserId = externalEndUserId
+      await this.requireSession()
+    }
+  }
+
+  /** Adds files to the draft, if they can be sent. */
+  addFiles(newFiles: ReadonlyArray<File>): void {
+    const { files, problem } = addFiles(this.draft.files, newFiles, this.texts)
+    this.draft = { ...this.draft, files }
+    this.set({ draftProblem: problem })
+  }
+
+  /** Sends the draft, if it is not empty and not too long. */
+  sendDraft(): void {
+    const { files, text } = this.draft
+    const message = text.trim()
+    if (message === "" || this.currentView.live !== null) return
+    if (message.length > maxCharacters) return this.set({ draftProblem: this.texts.long })
+    this.draft = { text: "", files: [] }
+    this.set({ draftProblem: null })
+    void this.send(message, files)
   }
 
   /** Sends a message. It is never sent again automatically. */
@@ -205,6 +237,27 @@ export class Chat {
     this.listeners.clear()
   }
 
+  private async requireSession(): Promise<string> {
+    await this.start()
+    if (this.sessionId === null) throw new Error("The chat service cannot be reached.")
+    return this.sessionId
+  }
+
+  /** Shows nothing more of the session. The next start begins another. */
+  private leaveSession(sessionId: string): void {
+    this.disconnect?.()
+    clearTimeout(this.pollTimer)
+    this.storePending()
+    this.storage.forgetSession(sessionId)
+    this.sessionId = null
+    this.starting = null
+    this.leftConversationId = null
+    this.transcript = new Transcript(this.client)
+    this.draft = { text: "", files: [] }
+    const { agent, markdown } = this.currentView
+    this.set({ ...empty, agent, markdown })
+  }
+
   private set(change: Partial<View>): void {
     this.currentView = { ...this.currentView, ...change }
     for (const listener of this.listeners) listener()
@@ -218,7 +271,7 @@ export class Chat {
   }
 
   private async beginSession(): Promise<void> {
-    const { externalEndUserId } = this.settings
+    const { externalEndUserId } = this
     const endUser = externalEndUserId === null ? {} : { externalEndUserId }
     const { sessionId } = this.storage
     const session = await this.client
@@ -365,10 +418,11 @@ export class Chat {
   }
 
   private async poll(replaceLive: boolean): Promise<void> {
-    if (this.sessionId === null || this.ended.signal.aborted) return
+    const { sessionId } = this
+    if (sessionId === null || this.ended.signal.aborted) return
     const previousId = this.transcript.conversationId
-    const loaded = await this.transcript.read(this.sessionId, this.leftConversationId)
-    if (this.ended.signal.aborted) return
+    const loaded = await this.transcript.read(sessionId, this.leftConversationId)
+    if (this.ended.signal.aborted || this.sessionId !== sessionId) return
     // The visitor may have left the conversation meanwhile.
     const found = loaded?.conversationId === this.leftConversationId ? null : loaded
     this.lastPoll = { reached: true, messages: found?.messages ?? [], turn: found?.turn ?? null }
@@ -438,6 +492,8 @@ export class Chat {
   }
 
   private errorText(failure: unknown): string {
-    return failure instanceof Refusal ? refusalText(this.texts, failure) : this.texts.offline
+    if (!(failure instanceof Refusal)) return this.texts.offline
+    const isExpired = failure.status === 401 && this.settings.visitorToken !== null
+    return isExpired ? this.texts.expired : refusalText(this.texts, failure)
   }
 }

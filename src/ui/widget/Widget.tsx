@@ -2,6 +2,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
 import { Composer } from "./Composer.tsx"
+import { bringsFiles } from "./Files.ts"
+import { isComposing } from "../typing.ts"
 import { safeHref } from "../markdown/Href.ts"
 import { Icon } from "./Icon.tsx"
 import { Link } from "./Prose.tsx"
@@ -107,12 +109,12 @@ const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element) =>
 const Panel = ({
   chat,
   close,
-  isPreview,
+  takesFocus,
   view
 }: {
   readonly chat: Chat
   readonly close: () => void
-  readonly isPreview: boolean
+  readonly takesFocus: boolean
   readonly view: View
 }) => {
   const { texts } = chat
@@ -125,7 +127,7 @@ const Panel = ({
   const { widget } = chat.settings
   const avatar = widget?.avatar ?? null
   useEffect(() => {
-    if (!isPreview) field.current?.focus()
+    if (takesFocus) field.current?.focus()
   }, [])
   const panel = useRef<HTMLDivElement>(null)
   const root = panel.current?.getRootNode()
@@ -157,7 +159,15 @@ const Panel = ({
       tabIndex={-1}
       aria-labelledby="title"
       onKeyDown={(event) => {
-        if (event.key === "Escape" && !event.isComposing) close()
+        if (event.key === "Escape" && !isComposing(event)) close()
+      }}
+      onDragOver={(event) => {
+        if (bringsFiles(event)) event.preventDefault()
+      }}
+      onDrop={(event) => {
+        if (!bringsFiles(event)) return
+        event.preventDefault()
+        chat.addFiles([...(event.dataTransfer?.files ?? [])])
       }}
     >
       <header>
@@ -216,16 +226,26 @@ export const Widget = ({
   const view = useView(chat)
   const announcement = useAnnouncement(chat, view)
   const [open, setOpen] = useState(initiallyOpen)
+  const wasOpened = useRef(false)
   const launcher = useRef<HTMLButtonElement>(null)
+  const losesFocus = useRef(false)
   const { texts } = chat
+  const openPanel = () => {
+    wasOpened.current = true
+    setOpen(true)
+  }
   const close = () => {
     const root = launcher.current?.getRootNode()
-    setOpen(false)
     // The focus stays where it is if the page closes the chat while the visitor types elsewhere.
-    if (root instanceof ShadowRoot && root.activeElement !== null) launcher.current?.focus()
+    losesFocus.current = root instanceof ShadowRoot && root.activeElement !== null
+    setOpen(false)
   }
-  handle.open = () => setOpen(true)
+  handle.open = openPanel
   handle.close = close
+  useLayoutEffect(() => {
+    // On narrow pages the launcher is hidden before.
+    if (!open && losesFocus.current) launcher.current?.focus()
+  }, [open])
   useEffect(() => {
     if (open) void chat.load()
     if (open || chat.hasStoredSession) void chat.start()
@@ -235,14 +255,22 @@ export const Widget = ({
       <div class="hidden" role="log" aria-live="polite">
         {announcement !== null && <p key={announcement.id}>{announcement.text}</p>}
       </div>
-      {open && <Panel chat={chat} close={close} isPreview={isPreview} view={view} />}
+      {open && (
+        <Panel
+          chat={chat}
+          close={close}
+          // A chat that is open from the beginning does not interrupt a visitor who types elsewhere.
+          takesFocus={!isPreview && (wasOpened.current || document.activeElement === document.body)}
+          view={view}
+        />
+      )}
       <button
         ref={launcher}
         type="button"
         class="launcher"
         aria-label={open ? texts.close : texts.open}
         aria-expanded={open}
-        onClick={() => (open ? close() : setOpen(true))}
+        onClick={() => (open ? close() : openPanel())}
       >
         <Icon name={open ? "close" : "chat"} />
       </button>
