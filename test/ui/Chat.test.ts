@@ -220,6 +220,41 @@ describe("The widget's conversation", () => {
     expect(stored.polls).toBe(polls)
   })
 
+  it("shows a message at once that is sent before the session has begun, after the earlier messages", async () => {
+    const { client, stored } = service()
+    stored.messages = [messageOf("msg_1", "user", "Hello"), messageOf("msg_2", "assistant", "Hi")]
+    const { init } = client
+    let begin: () => void = () => undefined
+    client.init = (body) =>
+      new Promise((resolve) => {
+        begin = () => resolve(init(body))
+      })
+    const chat = new Chat(settings, client, null)
+    void chat.send("Hello", [])
+    await vi.advanceTimersByTimeAsync(0)
+    expect(chat.view.live?.message).toBe("Hello")
+    client.send = () => {
+      stored.messages = [...stored.messages, messageOf("msg_3", "user", "Hello")]
+      stored.turn = { messageId: "msg_3", status: "running" } as Poll["turn"]
+      return Promise.reject(new Error("The connection broke."))
+    }
+    begin()
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect(chat.view.messages.map(({ id }) => id)).toEqual(["msg_1", "msg_2"])
+    // The first message has the same text, and is not taken for it.
+    expect(chat.view.live).toMatchObject({ message: "Hello", phase: "unconfirmed" })
+    chat.end()
+  })
+
+  it("returns a message to the draft if the session cannot begin", async () => {
+    const { client } = service()
+    client.init = () => Promise.reject(new Refusal(403, "FORBIDDEN"))
+    const chat = new Chat(settings, client, null)
+    await chat.send("Hello", [])
+    expect([chat.view.live, chat.draft.text]).toEqual([null, "Hello"])
+    expect(chat.view.problem).toBe("This chat is not allowed on this website.")
+  })
+
   it("begins another session after its own was erased", async () => {
     const { client } = service()
     const sent: Array<string> = []

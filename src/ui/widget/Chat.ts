@@ -176,17 +176,19 @@ export class Chat {
   /** Sends a message. It is never sent again automatically. */
   async send(message: string, files: ReadonlyArray<File>): Promise<void> {
     if (this.currentView.live !== null) return
-    await this.start()
-    // Another message may have been sent while the session began.
-    if (this.sessionId === null || this.currentView.live !== null) return this.returnToDraft(message, files)
     this.sentFiles = files
-    const after = this.currentView.messages.at(-1)?.id ?? null
-    this.storePending({ message, after, at: Date.now() })
     this.set({
       live: { ...emptyReply, message, files: files.map(({ name }) => name), phase: "streaming" },
       problem: null,
       failedMessageId: null
     })
+    await this.start()
+    if (this.sessionId === null) {
+      this.set({ live: null })
+      return this.returnToDraft(message, files)
+    }
+    const after = this.currentView.messages.at(-1)?.id ?? null
+    this.storePending({ message, after, at: Date.now() })
     await this.deliver({ message, files, retryOf: null })
   }
 
@@ -297,10 +299,14 @@ export class Chat {
     await this.refresh()
     if (!this.lastPoll.reached) throw new Error("The conversation cannot be read.")
     const isUnconfirmed = this.currentView.live?.phase === "unconfirmed"
-    const earlierMessages = isUnconfirmed
-      ? { messages: messagesBeforePending(this.storage.pending, this.lastPoll.messages) }
-      : {}
-    this.set({ ready: true, problem: null, ...earlierMessages })
+    const { pending } = this.storage
+    const { messages } = this.lastPoll
+    this.set({
+      ready: true,
+      problem: null,
+      // A message that waits for the session is not pending yet, and all stored messages are earlier.
+      messages: pending === undefined ? messages : messagesBeforePending(pending, messages)
+    })
     if (this.currentView.live === null) this.offerRetry()
     else if (isUnconfirmed) this.pollOutcome(this.texts.lost)
   }

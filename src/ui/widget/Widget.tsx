@@ -29,21 +29,28 @@ interface Announcement {
 }
 
 /** Announces each new completed message to screen readers, once. */
-const useAnnouncement = (chat: Chat, view: View): Announcement | null => {
+const useAnnouncements = (chat: Chat, view: View): ReadonlyArray<Announcement> => {
   const lastId = useRef<string | null>(null)
-  const [announcement, setAnnouncement] = useState<Announcement | null>(null)
+  const [announcements, setAnnouncements] = useState<ReadonlyArray<Announcement>>([])
   const last = view.messages.at(-1)
   useEffect(() => {
-    if (!view.ready) return
     const previousId = lastId.current
-    lastId.current = last?.id ?? ""
-    if (previousId !== null && last !== undefined && last.role !== "user" && last.id !== previousId) {
-      const content = last.notice === null ? last.content : chat.texts.notices[last.notice]
-      const { id } = last
-      void chat.load().then((markdown) => setAnnouncement({ id, text: markdown?.spoken(content) ?? content }))
-    }
+    // Earlier messages of a session are not announced.
+    lastId.current = view.ready ? (last?.id ?? "") : null
+    if (previousId === null || !view.ready) return
+    const previous = view.messages.findIndex(({ id }) => id === previousId)
+    const added = view.messages.slice(previous + 1).filter(({ role }) => role !== "user")
+    if (added.length === 0) return
+    void chat.load().then((markdown) =>
+      setAnnouncements(
+        added.map(({ content, id, notice }) => {
+          const text = notice === null ? content : chat.texts.notices[notice]
+          return { id, text: markdown?.spoken(text) ?? text }
+        })
+      )
+    )
   }, [last?.id, view.ready])
-  return announcement
+  return announcements
 }
 
 const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
@@ -224,7 +231,7 @@ export const Widget = ({
   readonly isPreview: boolean
 }) => {
   const view = useView(chat)
-  const announcement = useAnnouncement(chat, view)
+  const announcements = useAnnouncements(chat, view)
   const [open, setOpen] = useState(initiallyOpen)
   const wasOpened = useRef(false)
   const launcher = useRef<HTMLButtonElement>(null)
@@ -253,7 +260,9 @@ export const Widget = ({
   return (
     <section aria-label={texts.chat} class={open ? "open" : ""}>
       <div class="hidden" role="log" aria-live="polite">
-        {announcement !== null && <p key={announcement.id}>{announcement.text}</p>}
+        {announcements.map(({ id, text }) => (
+          <p key={id}>{text}</p>
+        ))}
       </div>
       {open && (
         <Panel
