@@ -45,6 +45,12 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
     await field().waitFor()
   }
 
+  /** Runs `statements` with an `element` of the widget. */
+  const inWidget = (selector: string, statements: string) =>
+    page.evaluate(
+      `((element) => { ${statements} })(document.querySelector("spoke-chat").shadowRoot.querySelector("${selector}"))`
+    )
+
   beforeAll(async () => {
     spoke = await start(dataDir)
     browser = await launch()
@@ -143,10 +149,9 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
     await open()
     await field().fill("こんにちは")
     // Safari ends the composition before the key event that ended it.
-    await field().evaluate((element) =>
-      element.dispatchEvent(
-        new KeyboardEvent("keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true })
-      )
+    await inWidget(
+      "textarea",
+      `element.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", keyCode: 229, bubbles: true, cancelable: true }))`
     )
     expect(await field().inputValue()).toBe("こんにちは")
     await context.close()
@@ -155,15 +160,16 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
   it("pastes the text of cells, which spreadsheets also offer as a picture", async () => {
     const context = await visit("<main>Shop</main>")
     await open()
-    const isTakenAsFile = await field().evaluate((element) => {
-      const clipboardData = new DataTransfer()
-      clipboardData.setData("text/plain", "1\t2")
+    const isTakenAsFile = await inWidget(
+      "textarea",
+      `const clipboardData = new DataTransfer()
+      clipboardData.setData("text/plain", "1, 2")
       clipboardData.setData("text/html", "<table><tr><td>1<td>2</table>")
       clipboardData.items.add(new File(["a"], "image.png", { type: "image/png" }))
       return !element.dispatchEvent(
         new ClipboardEvent("paste", { bubbles: true, cancelable: true, clipboardData })
-      )
-    })
+      )`
+    )
     expect(isTakenAsFile).toBe(false)
     await context.close()
   })
@@ -187,15 +193,16 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
   it("takes files that are dropped anywhere on it, so that the page is not left for them", async () => {
     const context = await visit("<main>Shop</main>")
     await open()
-    const isTaken = await page.getByRole("region", { name: "Conversation" }).evaluate((element) => {
-      const dataTransfer = new DataTransfer()
+    const isTaken = await inWidget(
+      ".scroller",
+      `const dataTransfer = new DataTransfer()
       dataTransfer.items.add(new File(["a"], "a.png", { type: "image/png" }))
-      const give = (type: string) =>
+      const give = (type) =>
         !element.dispatchEvent(
           new DragEvent(type, { bubbles: true, cancelable: true, composed: true, dataTransfer })
         )
-      return [give("dragover"), give("drop")]
-    })
+      return [give("dragover"), give("drop")]`
+    )
     expect(isTaken).toEqual([true, true])
     await page.getByRole("button", { name: "Remove a.png" }).waitFor()
     await context.close()

@@ -1,14 +1,15 @@
 /** The chat of a page: sends messages, polls the conversation, and keeps the view up to date. */
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
-import { type Draft, prependToDraft } from "./Draft.ts"
+import { type Draft, maxCharacters, prependToDraft } from "./Draft.ts"
 import { addFiles } from "./Files.ts"
-import { loadMarkdown, type Markdown } from "./Markdown.ts"
+import { type Markdown, MarkdownLoader } from "./Markdown.ts"
 import { canReplaceLive, messagesBeforePending, messagesFromPending } from "./Pending.ts"
 import { Poller } from "./Poller.ts"
 import { receiveReply } from "./Reply.ts"
 import type { Settings } from "./Settings.ts"
 import { connect } from "./Socket.ts"
 import { refusalText, textsFor } from "./Texts.ts"
+import { withoutOldErrors } from "./Problems.ts"
 import { Transcript } from "./Transcript.ts"
 import { Typing } from "./Typing.ts"
 import { empty, type View } from "./View.ts"
@@ -29,9 +30,6 @@ const maxSendMs = 180_000
 /** Pause before the next attempt to begin the session, with jitter. */
 const startPauseMs = (startFailures: number) =>
   Math.min(pollIntervalMs * 2 ** startFailures, 8_000) * (0.5 + Math.random() / 2)
-const maxLoadAttempts = 3
-/** Maximum length of a message. */
-const maxCharacters = 32_000
 /** Successful polls without the message after which it counts as not arrived. */
 const maxMissedPolls = 2
 
@@ -62,7 +60,7 @@ export class Chat {
   private starting: Promise<void> | null = null
   /** Failed attempts to begin the session. */
   private startFailures = 0
-  private markdownLoading: Promise<Markdown | null> | null = null
+  private readonly markdown
   private readonly poller = new Poller((replaceLive) =>
     this.poll(replaceLive).catch((failure: unknown) => {
       this.lastPoll = { ...this.lastPoll, reached: false }
@@ -83,6 +81,7 @@ export class Chat {
     this.texts = textsFor(settings.language)
     this.client = client
     this.externalEndUserId = settings.externalEndUserId
+    this.markdown = new MarkdownLoader(client.base)
     this.transcript = new Transcript(client)
     this.storage = new WidgetStorage(storageName)
     this.typing = new Typing(client, (typing) => this.set({ typing }))
@@ -127,18 +126,9 @@ export class Chat {
     return this.starting
   }
 
-  /** Loads the Markdown renderer into the view, with retries. Resolves to null if the first attempt fails. */
-  load(attempt = 0): Promise<Markdown | null> {
-    if (attempt === 0 && this.markdownLoading !== null) return this.markdownLoading
-    const loading = loadMarkdown(this.client.base, attempt)
-    this.markdownLoading ??= loading
-    void loading.then((markdown) => {
-      if (this.ended.signal.aborted) return
-      if (markdown !== null) this.set({ markdown })
-      else if (attempt < maxLoadAttempts)
-        setTimeout(() => void this.load(attempt + 1), pollIntervalMs * (attempt + 1))
-    })
-    return loading
+  /** Loads the Markdown renderer into the view. Resolves to null if the first attempt fails. */
+  load(): Promise<Markdown | null> {
+    return this.markdown.load((markdown) => this.set({ markdown }), this.ended.signal)
   }
 
   /** Names the visitor. If the session belongs to another one, it is left and another begins. */
@@ -442,24 +432,19 @@ export class Chat {
     this.set({
       state,
       ...(replacesLive
-        ? { messages, live: null, typing: false, ...this.withoutOldErrors(messages, state) }
+        ? {
+            messages,
+            live: null,
+            typing: false,
+            ...withoutOldErrors(
+              this.currentView,
+              this.texts,
+              state === "AI_ACTIVE" ? null : this.handoffProblem,
+              messages
+            )
+          }
         : {})
     })
-  }
-
-  /** The changes that clear errors of a broken connection, and those of a message that now has an answer. */
-  private withoutOldErrors(messages: ReadonlyArray<Message>, state: View["state"]): Partial<View> {
-    const { lost, repeating, running, unreachable } = this.texts
-    const handoff = state === "AI_ACTIVE" ? null : this.handoffProblem
-    const isOutdated = [lost, repeating, running, unreachable, handoff].some(
-      (text) => text === this.currentView.problem
-    )
-    const isAnswered =
-      this.currentView.failedMessageId !== null && messages.at(-1)?.id !== this.currentView.failedMessageId
-    return {
-      ...(isOutdated || isAnswered ? { problem: null } : {}),
-      ...(isAnswered ? { failedMessageId: null } : {})
-    }
   }
 
   private connectSocket(): void {
