@@ -425,6 +425,7 @@ export class Chat {
     if (found === null) return replaceLive ? this.set({ live: null }) : undefined
     if (found.conversationId !== previousId) this.connectSocket()
     const { messages, state } = found
+    const outdated = state === "AI_ACTIVE" ? null : this.handoffProblem
     const replacesLive =
       replaceLive || canReplaceLive(this.currentView.live, this.storage.pending, messages, state)
     if (replacesLive && this.currentView.live !== null) this.storePending()
@@ -436,12 +437,7 @@ export class Chat {
             messages,
             live: null,
             typing: false,
-            ...withoutOldErrors(
-              this.currentView,
-              this.texts,
-              state === "AI_ACTIVE" ? null : this.handoffProblem,
-              messages
-            )
+            ...withoutOldErrors(this.currentView, this.texts, outdated, messages)
           }
         : {})
     })
