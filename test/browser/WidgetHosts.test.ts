@@ -184,9 +184,9 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
     await page.getByText("The message is too long.").waitFor()
     expect((await field().inputValue()).length).toBe(32_001)
     await page.keyboard.press("Backspace")
+    await page.getByText("The message is too long.").waitFor({ state: "detached" })
     await page.keyboard.press("Enter")
     await page.locator(".mine").waitFor()
-    await page.getByText("The message is too long.").waitFor({ state: "detached" })
     await context.close()
   })
 

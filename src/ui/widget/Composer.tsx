@@ -2,7 +2,7 @@
 import type { RefObject } from "preact"
 import { useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
-import type { Draft } from "./Draft.ts"
+import { type Draft, maxCharacters } from "./Draft.ts"
 import { acceptedTypes } from "../AttachmentLimits.ts"
 import { isComposing, pastedFiles } from "../typing.ts"
 import { Icon } from "./Icon.tsx"
@@ -22,6 +22,8 @@ export const Composer = ({
   // Re-renders the composer alone while the visitor types.
   const [, setDraft] = useState(chat.draft)
   const { files, text } = chat.draft
+  const isShortAgain = view.draftProblem === texts.long && text.trim().length <= maxCharacters
+  const problem = isShortAgain ? null : view.draftProblem
   const picker = useRef<HTMLInputElement>(null)
   const changeDraft = (change: Partial<Draft>) => {
     chat.draft = { ...chat.draft, ...change }
@@ -39,9 +41,9 @@ export const Composer = ({
         send()
       }}
     >
-      {view.draftProblem !== null && (
+      {problem !== null && (
         <p class="problem" role="alert">
-          {view.draftProblem}
+          {problem}
         </p>
       )}
       {files.length > 0 && (

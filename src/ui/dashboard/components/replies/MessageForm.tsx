@@ -246,6 +246,7 @@ export const MessageForm = ({
         onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
         onChange={({ target }) => {
           draft.change({ text: target.value })
+          if (problem === t.tooLong) setProblem("")
           setCaret(target.selectionStart)
           onTextChange?.()
         }}
