@@ -2,8 +2,8 @@ import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
-import { desktop, hasBrowser, launch, phone } from "./Browser.ts"
+import { removeFolder, type Spoke, start, temporaryFolder, until } from "../../e2e/Spoke.ts"
+import { desktop, hasBrowser, launch, phone } from "../Browser.ts"
 
 /** Properties of the widget's parts that depend on the page's style sheets. */
 const styles = `(() => {
