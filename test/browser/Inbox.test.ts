@@ -155,6 +155,33 @@ describe.skipIf(!hasBrowser)("The team's inbox", () => {
     await field.fill("")
   })
 
+  it("sends neither a reply that is too long nor a composition, and pastes cells as text", async () => {
+    const field = page.getByLabel("Reply", { exact: true })
+    await field.focus()
+    await page.keyboard.insertText("a".repeat(32_001))
+    await page.keyboard.press("Enter")
+    const tooLong = page.getByText("The message is too long. It may have 32,000 characters.")
+    await tooLong.waitFor()
+    expect((await field.inputValue()).length).toBe(32_001)
+    await field.fill("こんにちは")
+    await tooLong.waitFor({ state: "hidden" })
+    const dispatch = (event: string) =>
+      page.evaluate(`(() => {
+        const clipboardData = new DataTransfer()
+        clipboardData.setData("text/plain", "1, 2")
+        clipboardData.setData("text/html", "<table><tr><td>1<td>2</table>")
+        clipboardData.items.add(new File(["a"], "image.png", { type: "image/png" }))
+        const options = { bubbles: true, cancelable: true, clipboardData, key: "Enter", keyCode: 229 }
+        return document.activeElement.dispatchEvent(${event})
+      })()`)
+    await field.focus()
+    // Safari ends the composition before the key event that ended it.
+    expect(await dispatch('new KeyboardEvent("keydown", options)')).toBe(true)
+    expect(await dispatch('new ClipboardEvent("paste", options)')).toBe(true)
+    expect(await field.inputValue()).toBe("こんにちは")
+    await field.fill("")
+  })
+
   it("finds by words and by people, and keeps a view", async () => {
     const search = page.getByLabel("Search messages and people")
     await search.fill("grac")
@@ -165,7 +192,13 @@ describe.skipIf(!hasBrowser)("The team's inbox", () => {
       20_000
     )
     await page.getByRole("button", { name: "Filters" }).click()
-    await page.getByLabel("Save this view as").fill("Grace")
+    const viewName = page.getByLabel("Save this view as")
+    await viewName.fill("Grace")
+    await page.route("**/api/inbox/views", (route) => route.abort())
+    await page.getByRole("button", { name: "Save" }).click()
+    await page.getByText("The server cannot be reached. Check your connection.").waitFor()
+    expect(await viewName.inputValue()).toBe("Grace")
+    await page.unroute("**/api/inbox/views")
     await page.getByRole("button", { name: "Save" }).click()
     await page.getByRole("button", { name: "Grace", exact: true }).waitFor()
     await search.fill("forty euros")

@@ -176,6 +176,8 @@ describe.skipIf(!hasBrowser)("The guided start", () => {
     await page.getByLabel("Link address").fill("http://shop.example/privacy")
     await page.getByRole("button", { name: "Save widget" }).click()
     await page.getByLabel("Link address").and(page.locator("[aria-invalid=true]")).waitFor()
+    // At this field alone.
+    expect(await page.locator("[aria-invalid=true]").count()).toBe(1)
     await page.getByLabel("Link address").fill("https://shop.example/privacy")
     await page.frameLocator("iframe").getByText("Moin!").waitFor()
     await page.getByRole("button", { name: "Save widget" }).click()

@@ -250,6 +250,39 @@ describe.skipIf(!hasBrowser)("Uploads of many files", () => {
     expect(await list().count()).toBe(0)
   })
 
+  it("show their progress in the form of a source, and end when it is cancelled", async () => {
+    const table = page.getByRole("table", { name: "Sources" })
+    const before = await table.getByRole("link").count()
+    const held = page.waitForRequest("**/api/sources/upload")
+    await page.route("**/api/sources/upload", () => undefined)
+    await page.getByRole("button", { name: "Add source" }).first().click()
+    const dialog = page.getByRole("dialog")
+    await dialog.getByLabel("What it is").selectOption("Document from this computer")
+    await dialog.getByLabel("File").setInputFiles(file("cancelled.md", "# Cancelled"))
+    await dialog.getByRole("button", { name: "Add source" }).click()
+    const request = await held
+    await dialog.getByRole("button", { name: "Cancel" }).click()
+    await until(
+      () => Promise.resolve(request.failure()),
+      (failure) => failure !== null,
+      5_000
+    )
+    await page.unroute("**/api/sources/upload")
+    expect(await page.getByText("The server cannot be reached.").count()).toBe(0)
+    const protocol = await page.context().newCDPSession(page)
+    const network = { offline: false, latency: 0, downloadThroughput: -1 }
+    await protocol.send("Network.emulateNetworkConditions", { ...network, uploadThroughput: 100_000 })
+    await page.getByRole("button", { name: "Add source" }).first().click()
+    await dialog.getByLabel("What it is").selectOption("Document from this computer")
+    await dialog.getByLabel("File").setInputFiles(file("long.md", "A long text. ".repeat(50_000)))
+    await dialog.getByRole("button", { name: "Add source" }).click()
+    await dialog.getByLabel(/^Sending: .+ of 650 kB$/u).waitFor()
+    await look(page, "source-sending")
+    await protocol.send("Network.emulateNetworkConditions", { ...network, uploadThroughput: -1 })
+    await table.getByRole("link", { name: "long.md" }).waitFor()
+    expect(await table.getByRole("link").count()).toBe(before + 1)
+  })
+
   it("end at once when their user signs out in another tab", async () => {
     const held = page.waitForRequest("**/api/sources/upload")
     await page.route("**/api/sources/upload", () => undefined)

@@ -368,6 +368,31 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
+  it("announces all messages that arrive together", async () => {
+    const { context, page } = await visit()
+    await open(page)
+    stub.script.push({ text: "Gladly." })
+    await say(page, "I need two answers")
+    await page.getByRole("button", { name: "Helpful", exact: true }).waitFor()
+    const { body } = await asOwner("GET", "/api/conversations?limit=1")
+    const { id } = body.data.conversations[0]
+    let release = () => {}
+    const held = new Promise<void>((resolve) => (release = resolve))
+    await page.route("**/api/sdk/conversation?*", async (route) => {
+      await held
+      await route.continue()
+    })
+    for (const content of ["The first answer.", "The second answer."])
+      expect((await asOwner("POST", `/api/conversations/${id}/messages`, { content })).status).toBe(201)
+    release()
+    await page.locator(".bubble", { hasText: "The second answer." }).waitFor()
+    await until(
+      () => page.getByRole("log").textContent(),
+      (text) => text === "The first answer.The second answer."
+    )
+    await context.close()
+  })
+
   it("checks files before they are sent, and sends those that the service accepts", async () => {
     const { context, page } = await visit()
     await open(page)

@@ -110,10 +110,17 @@ const siteLocks = () => {
 }
 
 describe("The widget's conversation", () => {
+  /** The page's events, and whether it is visible. */
+  let page: EventTarget & { visibilityState?: string }
+
   beforeEach(() => {
     vi.useFakeTimers()
     Sockets.all = []
+    page = new EventTarget()
     vi.stubGlobal("WebSocket", Sockets)
+    vi.stubGlobal("document", page)
+    vi.stubGlobal("addEventListener", page.addEventListener.bind(page))
+    vi.stubGlobal("removeEventListener", page.removeEventListener.bind(page))
   })
 
   afterEach(() => {
@@ -213,6 +220,41 @@ describe("The widget's conversation", () => {
     expect(stored.polls).toBe(polls)
   })
 
+  it("shows a message at once that is sent before the session has begun, after the earlier messages", async () => {
+    const { client, stored } = service()
+    stored.messages = [messageOf("msg_1", "user", "Hello"), messageOf("msg_2", "assistant", "Hi")]
+    const { init } = client
+    let begin: () => void = () => undefined
+    client.init = (body) =>
+      new Promise((resolve) => {
+        begin = () => resolve(init(body))
+      })
+    const chat = new Chat(settings, client, null)
+    void chat.send("Hello", [])
+    await vi.advanceTimersByTimeAsync(0)
+    expect(chat.view.live?.message).toBe("Hello")
+    client.send = () => {
+      stored.messages = [...stored.messages, messageOf("msg_3", "user", "Hello")]
+      stored.turn = { messageId: "msg_3", status: "running" } as Poll["turn"]
+      return Promise.reject(new Error("The connection broke."))
+    }
+    begin()
+    await vi.advanceTimersByTimeAsync(3_000)
+    expect(chat.view.messages.map(({ id }) => id)).toEqual(["msg_1", "msg_2"])
+    // The first message has the same text, and is not taken for it.
+    expect(chat.view.live).toMatchObject({ message: "Hello", phase: "unconfirmed" })
+    chat.end()
+  })
+
+  it("returns a message to the draft if the session cannot begin", async () => {
+    const { client } = service()
+    client.init = () => Promise.reject(new Refusal(403, "FORBIDDEN"))
+    const chat = new Chat(settings, client, null)
+    await chat.send("Hello", [])
+    expect([chat.view.live, chat.draft.text]).toEqual([null, "Hello"])
+    expect(chat.view.problem).toBe("This chat is not allowed on this website.")
+  })
+
   it("begins another session after its own was erased", async () => {
     const { client } = service()
     const sent: Array<string> = []
@@ -309,6 +351,91 @@ describe("The widget's conversation", () => {
     expect(stored.polls).toBeGreaterThan(polls)
     expect([chat.view.live, chat.draft.text]).toEqual([null, "Hello"])
     expect(chat.view.problem).toBe("Your message did not arrive. You can send it again.")
+  })
+
+  it("opens the socket again when the network is back, or the page is shown after a minute", async () => {
+    const { client, stored } = service()
+    stored.messages = [messageOf("msg_1", "user", "Hello")]
+    const chat = new Chat(settings, client, null)
+    const after = async (type: string, visibilityState: string, minutes: number) => {
+      await vi.advanceTimersByTimeAsync(minutes * 60_000)
+      page.visibilityState = visibilityState
+      page.dispatchEvent(new Event(type))
+      await vi.advanceTimersByTimeAsync(100)
+      return Sockets.all.length
+    }
+    await chat.start()
+    // A socket whose connection is gone often stays open, for example after the device slept.
+    expect(await after("online", "visible", 1)).toBe(2)
+    expect(await after("visibilitychange", "hidden", 1)).toBe(2)
+    expect(await after("visibilitychange", "visible", 2)).toBe(3)
+    expect(await after("visibilitychange", "hidden", 1)).toBe(3)
+    expect(await after("visibilitychange", "visible", 0.1)).toBe(3)
+    // The end of a replaced socket opens no further one.
+    Sockets.all[0]?.dispatchEvent(new Event("close"))
+    await vi.advanceTimersByTimeAsync(60_000)
+    expect(Sockets.all.length).toBe(3)
+    chat.end()
+    expect(await after("online", "visible", 1)).toBe(3)
+  })
+
+  it("asks rarely for the socket of a conversation that it may not read any more", async () => {
+    const { client, stored } = service()
+    stored.messages = [messageOf("msg_1", "user", "Hello")]
+    const chat = new Chat(settings, client, null)
+    await chat.start()
+    await vi.advanceTimersByTimeAsync(100)
+    const answers: ReadonlyArray<Client["conversation"]> = [
+      () => Promise.reject(new Refusal(401, "UNAUTHORIZED")),
+      () => Promise.resolve({ conversation: null, turn: null, realtimeToken: null, realtimeUrl: "" })
+    ]
+    for (const answer of answers) {
+      client.conversation = () => {
+        stored.polls += 1
+        return answer("")
+      }
+      const { polls } = stored
+      Sockets.all.at(-1)?.dispatchEvent(new Event("close"))
+      await vi.advanceTimersByTimeAsync(600_000)
+      expect(stored.polls - polls).toBeLessThan(6)
+    }
+    chat.end()
+  })
+
+  it("says to reload the page when the visitor's token has expired", async () => {
+    const { client } = service()
+    client.init = () => Promise.reject(new Refusal(401, "UNAUTHORIZED"))
+    const chat = new Chat({ ...settings, visitorToken: "token" }, client, null)
+    await chat.start()
+    expect(chat.view.problem).toBe("Your access to this chat has expired. Please reload the page.")
+  })
+
+  it("begins another session when the page names another visitor, and shows nothing of the first", async () => {
+    const { client, stored } = service()
+    stored.messages = [messageOf("msg_1", "user", "Hello"), messageOf("msg_2", "assistant", "Hi")]
+    const { conversation, init } = client
+    const begun: Array<unknown> = []
+    client.init = (body) => {
+      begun.push(body)
+      return init(body)
+    }
+    client.identify = (sessionId, id) =>
+      id === (sessionId === "ses_1" ? "anna" : "ben")
+        ? Promise.resolve({})
+        : Promise.reject(new Refusal(409, "CONFLICT"))
+    client.conversation = (sessionId) =>
+      sessionId === "ses_1"
+        ? conversation(sessionId)
+        : Promise.resolve({ conversation: null, turn: null, realtimeToken: null, realtimeUrl: "" })
+    const chat = new Chat(settings, client, null)
+    await chat.identify("anna")
+    expect(chat.view.messages.length).toBe(2)
+    await chat.identify("ben")
+    expect([chat.view.messages, chat.view.ready]).toEqual([[], true])
+    expect(begun).toEqual([{}, { externalEndUserId: "ben" }])
+    await chat.identify("ben")
+    expect(stored.sessions).toBe(2)
+    chat.end()
   })
 
   it("reads a stream for longer than its answer may take to begin", async () => {

@@ -26,7 +26,11 @@ const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError }),
   mutationCache: new MutationCache({ onError }),
   defaultOptions: {
+    // Without a connection, requests fail and show it. By default they would wait for it, without a message.
+    mutations: { networkMode: "always" },
     queries: {
+      networkMode: "always",
+      refetchOnReconnect: true,
       // Refusals are final. Only failures of the network or the server are retried.
       retry: (failures, problem) => failures < 2 && !(problem instanceof ApiError && problem.status < 500),
       staleTime: 5_000

@@ -1,13 +1,15 @@
 /** The chat of a page: sends messages, polls the conversation, and keeps the view up to date. */
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
-import { type Draft, prependToDraft } from "./Draft.ts"
-import { loadMarkdown, type Markdown } from "./Markdown.ts"
+import { type Draft, maxCharacters, prependToDraft } from "./Draft.ts"
+import { addFiles } from "./Files.ts"
+import { type Markdown, MarkdownLoader } from "./Markdown.ts"
 import { canReplaceLive, messagesBeforePending, messagesFromPending } from "./Pending.ts"
 import { Poller } from "./Poller.ts"
 import { receiveReply } from "./Reply.ts"
 import type { Settings } from "./Settings.ts"
 import { connect } from "./Socket.ts"
 import { refusalText, textsFor } from "./Texts.ts"
+import { withoutOldErrors } from "./Problems.ts"
 import { Transcript } from "./Transcript.ts"
 import { Typing } from "./Typing.ts"
 import { empty, type View } from "./View.ts"
@@ -28,7 +30,6 @@ const maxSendMs = 180_000
 /** Pause before the next attempt to begin the session, with jitter. */
 const startPauseMs = (startFailures: number) =>
   Math.min(pollIntervalMs * 2 ** startFailures, 8_000) * (0.5 + Math.random() / 2)
-const maxLoadAttempts = 3
 /** Successful polls without the message after which it counts as not arrived. */
 const maxMissedPolls = 2
 
@@ -42,7 +43,9 @@ export class Chat {
   private readonly storage
   private readonly listeners = new Set<() => void>()
   private sessionId: string | null = null
-  private readonly transcript
+  /** The page's id for the visitor. */
+  private externalEndUserId
+  private transcript
   /** The conversation that the visitor left for a new one. */
   private leftConversationId: string | null = null
   /** Result of the last poll. `reached` is false if the service did not answer. */
@@ -57,7 +60,7 @@ export class Chat {
   private starting: Promise<void> | null = null
   /** Failed attempts to begin the session. */
   private startFailures = 0
-  private markdownLoading: Promise<Markdown | null> | null = null
+  private readonly markdown
   private readonly poller = new Poller((replaceLive) =>
     this.poll(replaceLive).catch((failure: unknown) => {
       this.lastPoll = { ...this.lastPoll, reached: false }
@@ -77,6 +80,8 @@ export class Chat {
     this.settings = settings
     this.texts = textsFor(settings.language)
     this.client = client
+    this.externalEndUserId = settings.externalEndUserId
+    this.markdown = new MarkdownLoader(client.base)
     this.transcript = new Transcript(client)
     this.storage = new WidgetStorage(storageName)
     this.typing = new Typing(client, (typing) => this.set({ typing }))
@@ -121,40 +126,59 @@ export class Chat {
     return this.starting
   }
 
-  /** Loads the Markdown renderer into the view, with retries. Resolves to null if the first attempt fails. */
-  load(attempt = 0): Promise<Markdown | null> {
-    if (attempt === 0 && this.markdownLoading !== null) return this.markdownLoading
-    const loading = loadMarkdown(this.client.base, attempt)
-    this.markdownLoading ??= loading
-    void loading.then((markdown) => {
-      if (this.ended.signal.aborted) return
-      if (markdown !== null) this.set({ markdown })
-      else if (attempt < maxLoadAttempts)
-        setTimeout(() => void this.load(attempt + 1), pollIntervalMs * (attempt + 1))
-    })
-    return loading
+  /** Loads the Markdown renderer into the view. Resolves to null if the first attempt fails. */
+  load(): Promise<Markdown | null> {
+    return this.markdown.load((markdown) => this.set({ markdown }), this.ended.signal)
   }
 
+  /** Names the visitor. If the session belongs to another one, it is left and another begins. */
   async identify(externalEndUserId: string): Promise<void> {
-    await this.start()
-    if (this.sessionId === null) throw new Error("The chat service cannot be reached.")
-    await this.client.identify(this.sessionId, externalEndUserId)
+    const sessionId = await this.requireSession()
+    try {
+      await this.client.identify(sessionId, externalEndUserId)
+      this.externalEndUserId = externalEndUserId
+    } catch (failure) {
+      if (!(failure instanceof Refusal) || failure.status !== 409) throw failure
+      this.leaveSession(sessionId)
+      this.externalEndUserId = externalEndUserId
+      await this.requireSession()
+    }
+  }
+
+  /** Adds files to the draft, if they can be sent. */
+  addFiles(newFiles: ReadonlyArray<File>): void {
+    const { files, problem } = addFiles(this.draft.files, newFiles, this.texts)
+    this.draft = { ...this.draft, files }
+    this.set({ draftProblem: problem })
+  }
+
+  /** Sends the draft, if it is not empty and not too long. */
+  sendDraft(): void {
+    const { files, text } = this.draft
+    const message = text.trim()
+    if (message === "" || this.currentView.live !== null) return
+    if (message.length > maxCharacters) return this.set({ draftProblem: this.texts.long })
+    this.draft = { text: "", files: [] }
+    this.set({ draftProblem: null })
+    void this.send(message, files)
   }
 
   /** Sends a message. It is never sent again automatically. */
   async send(message: string, files: ReadonlyArray<File>): Promise<void> {
     if (this.currentView.live !== null) return
-    await this.start()
-    // Another message may have been sent while the session began.
-    if (this.sessionId === null || this.currentView.live !== null) return this.returnToDraft(message, files)
     this.sentFiles = files
-    const after = this.currentView.messages.at(-1)?.id ?? null
-    this.storePending({ message, after, at: Date.now() })
     this.set({
       live: { ...emptyReply, message, files: files.map(({ name }) => name), phase: "streaming" },
       problem: null,
       failedMessageId: null
     })
+    await this.start()
+    if (this.sessionId === null) {
+      this.set({ live: null })
+      return this.returnToDraft(message, files)
+    }
+    const after = this.currentView.messages.at(-1)?.id ?? null
+    this.storePending({ message, after, at: Date.now() })
     await this.deliver({ message, files, retryOf: null })
   }
 
@@ -205,6 +229,27 @@ export class Chat {
     this.listeners.clear()
   }
 
+  private async requireSession(): Promise<string> {
+    await this.start()
+    if (this.sessionId === null) throw new Error("The chat service cannot be reached.")
+    return this.sessionId
+  }
+
+  /** Shows nothing more of the session. The next start begins another. */
+  private leaveSession(sessionId: string): void {
+    this.disconnect?.()
+    clearTimeout(this.pollTimer)
+    this.storePending()
+    this.storage.forgetSession(sessionId)
+    this.sessionId = null
+    this.starting = null
+    this.leftConversationId = null
+    this.transcript = new Transcript(this.client)
+    this.draft = { text: "", files: [] }
+    const { agent, markdown } = this.currentView
+    this.set({ ...empty, agent, markdown })
+  }
+
   private set(change: Partial<View>): void {
     this.currentView = { ...this.currentView, ...change }
     for (const listener of this.listeners) listener()
@@ -218,7 +263,7 @@ export class Chat {
   }
 
   private async beginSession(): Promise<void> {
-    const { externalEndUserId } = this.settings
+    const { externalEndUserId } = this
     const endUser = externalEndUserId === null ? {} : { externalEndUserId }
     const { sessionId } = this.storage
     const session = await this.client
@@ -244,10 +289,14 @@ export class Chat {
     await this.refresh()
     if (!this.lastPoll.reached) throw new Error("The conversation cannot be read.")
     const isUnconfirmed = this.currentView.live?.phase === "unconfirmed"
-    const earlierMessages = isUnconfirmed
-      ? { messages: messagesBeforePending(this.storage.pending, this.lastPoll.messages) }
-      : {}
-    this.set({ ready: true, problem: null, ...earlierMessages })
+    const { pending } = this.storage
+    const { messages } = this.lastPoll
+    this.set({
+      ready: true,
+      problem: null,
+      // A message that waits for the session is not pending yet, and all stored messages are earlier.
+      messages: pending === undefined ? messages : messagesBeforePending(pending, messages)
+    })
     if (this.currentView.live === null) this.offerRetry()
     else if (isUnconfirmed) this.pollOutcome(this.texts.lost)
   }
@@ -365,16 +414,18 @@ export class Chat {
   }
 
   private async poll(replaceLive: boolean): Promise<void> {
-    if (this.sessionId === null || this.ended.signal.aborted) return
+    const { sessionId } = this
+    if (sessionId === null || this.ended.signal.aborted) return
     const previousId = this.transcript.conversationId
-    const loaded = await this.transcript.read(this.sessionId, this.leftConversationId)
-    if (this.ended.signal.aborted) return
+    const loaded = await this.transcript.read(sessionId, this.leftConversationId)
+    if (this.ended.signal.aborted || this.sessionId !== sessionId) return
     // The visitor may have left the conversation meanwhile.
     const found = loaded?.conversationId === this.leftConversationId ? null : loaded
     this.lastPoll = { reached: true, messages: found?.messages ?? [], turn: found?.turn ?? null }
     if (found === null) return replaceLive ? this.set({ live: null }) : undefined
     if (found.conversationId !== previousId) this.connectSocket()
     const { messages, state } = found
+    const outdated = state === "AI_ACTIVE" ? null : this.handoffProblem
     const replacesLive =
       replaceLive || canReplaceLive(this.currentView.live, this.storage.pending, messages, state)
     if (replacesLive && this.currentView.live !== null) this.storePending()
@@ -382,24 +433,14 @@ export class Chat {
     this.set({
       state,
       ...(replacesLive
-        ? { messages, live: null, typing: false, ...this.withoutOldErrors(messages, state) }
+        ? {
+            messages,
+            live: null,
+            typing: false,
+            ...withoutOldErrors(this.currentView, this.texts, outdated, messages)
+          }
         : {})
     })
-  }
-
-  /** The changes that clear errors of a broken connection, and those of a message that now has an answer. */
-  private withoutOldErrors(messages: ReadonlyArray<Message>, state: View["state"]): Partial<View> {
-    const { lost, repeating, running, unreachable } = this.texts
-    const handoff = state === "AI_ACTIVE" ? null : this.handoffProblem
-    const isOutdated = [lost, repeating, running, unreachable, handoff].some(
-      (text) => text === this.currentView.problem
-    )
-    const isAnswered =
-      this.currentView.failedMessageId !== null && messages.at(-1)?.id !== this.currentView.failedMessageId
-    return {
-      ...(isOutdated || isAnswered ? { problem: null } : {}),
-      ...(isAnswered ? { failedMessageId: null } : {})
-    }
   }
 
   private connectSocket(): void {
@@ -438,6 +479,8 @@ export class Chat {
   }
 
   private errorText(failure: unknown): string {
-    return failure instanceof Refusal ? refusalText(this.texts, failure) : this.texts.offline
+    if (!(failure instanceof Refusal)) return this.texts.offline
+    const isExpired = failure.status === 401 && this.settings.visitorToken !== null
+    return isExpired ? this.texts.expired : refusalText(this.texts, failure)
   }
 }

@@ -2,17 +2,12 @@
 import type { RefObject } from "preact"
 import { useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
-import type { Draft } from "./Draft.ts"
+import { type Draft, maxCharacters } from "./Draft.ts"
 import { acceptedTypes } from "../AttachmentLimits.ts"
-import { addFiles } from "./Files.ts"
+import { isComposing, pastedFiles } from "../typing.ts"
 import { Icon } from "./Icon.tsx"
 import { Thumbnail } from "./Thumbnail.tsx"
 import type { View } from "./View.ts"
-
-const maxCharacters = 32_000
-
-/** Dragged files. Dragged text is left to the field. */
-const bringsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes("Files") === true
 
 export const Composer = ({
   chat,
@@ -27,22 +22,15 @@ export const Composer = ({
   // Re-renders the composer alone while the visitor types.
   const [, setDraft] = useState(chat.draft)
   const { files, text } = chat.draft
-  const [problem, setProblem] = useState<string | null>(null)
+  const isShortAgain = view.draftProblem === texts.long && text.trim().length <= maxCharacters
+  const problem = isShortAgain ? null : view.draftProblem
   const picker = useRef<HTMLInputElement>(null)
   const changeDraft = (change: Partial<Draft>) => {
     chat.draft = { ...chat.draft, ...change }
     setDraft(chat.draft)
   }
-  const add = (newFiles: ReadonlyArray<File>) => {
-    const result = addFiles(files, newFiles, texts)
-    changeDraft({ files: result.files })
-    setProblem(result.problem)
-  }
   const send = () => {
-    if (text.trim() === "" || view.live !== null) return
-    changeDraft({ text: "", files: [] })
-    void chat.send(text.trim(), files)
-    setProblem(null)
+    chat.sendDraft()
     field.current?.focus()
   }
   return (
@@ -51,14 +39,6 @@ export const Composer = ({
       onSubmit={(event) => {
         event.preventDefault()
         send()
-      }}
-      onDragOver={(event) => {
-        if (bringsFiles(event)) event.preventDefault()
-      }}
-      onDrop={(event) => {
-        if (!bringsFiles(event)) return
-        event.preventDefault()
-        add([...(event.dataTransfer?.files ?? [])])
       }}
     >
       {problem !== null && (
@@ -93,7 +73,7 @@ export const Composer = ({
           accept={acceptedTypes}
           aria-label={texts.attach}
           onChange={(event) => {
-            add([...(event.currentTarget.files ?? [])])
+            chat.addFiles([...(event.currentTarget.files ?? [])])
             event.currentTarget.value = ""
           }}
         />
@@ -104,7 +84,6 @@ export const Composer = ({
           ref={field}
           rows={1}
           dir="auto"
-          maxLength={maxCharacters}
           aria-label={texts.message}
           placeholder={texts.placeholder}
           value={text}
@@ -113,13 +92,13 @@ export const Composer = ({
             chat.visitorTypes()
           }}
           onPaste={(event) => {
-            const pasted = [...(event.clipboardData?.files ?? [])]
+            const pasted = pastedFiles(event.clipboardData)
             if (pasted.length === 0) return
             event.preventDefault()
-            add(pasted)
+            chat.addFiles(pasted)
           }}
           onKeyDown={(event) => {
-            if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+            if (event.key !== "Enter" || event.shiftKey || isComposing(event)) return
             event.preventDefault()
             send()
           }}

@@ -1,6 +1,9 @@
-/** Checks files before they are sent. */
+/** Files that the visitor adds to a message. They are checked before they are sent. */
 import { maxAttachments, sizeLimits } from "../AttachmentLimits.ts"
 import type { Texts } from "./Texts.ts"
+
+/** Dragged files. Dragged text is left to the field. */
+export const bringsFiles = ({ dataTransfer }: DragEvent) => dataTransfer?.types.includes("Files") === true
 
 const problemOf = ({ name, size, type }: File, texts: Texts) => {
   const limit = sizeLimits[type]

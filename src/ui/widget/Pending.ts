@@ -19,10 +19,8 @@ export const messagesFromPending = (
 }
 
 /** The stored messages before the pending one. */
-export const messagesBeforePending = (
-  pending: PendingMessage | undefined,
-  messages: ReadonlyArray<Message>
-) => messages.slice(0, messages.findIndex(({ id }) => id === pending?.after) + 1)
+export const messagesBeforePending = ({ after }: PendingMessage, messages: ReadonlyArray<Message>) =>
+  messages.slice(0, messages.findIndex(({ id }) => id === after) + 1)
 
 /** True if the stored messages may replace the live ones. */
 export const canReplaceLive = (

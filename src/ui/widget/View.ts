@@ -24,6 +24,8 @@ export interface View {
   readonly state: typeof ConversationState.Encoded
   readonly typing: boolean
   readonly problem: string | null
+  /** Why the draft cannot be sent, or files were not added to it. */
+  readonly draftProblem: string | null
   /** Id of the visitor's last message if it has no answer and can be retried. */
   readonly failedMessageId: string | null
   readonly ready: boolean
@@ -37,6 +39,7 @@ export const empty: View = {
   state: "AI_ACTIVE",
   typing: false,
   problem: null,
+  draftProblem: null,
   failedMessageId: null,
   ready: false
 }

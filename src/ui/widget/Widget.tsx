@@ -2,6 +2,8 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
 import { Composer } from "./Composer.tsx"
+import { bringsFiles } from "./Files.ts"
+import { isComposing } from "../typing.ts"
 import { safeHref } from "../markdown/Href.ts"
 import { Icon } from "./Icon.tsx"
 import { Link } from "./Prose.tsx"
@@ -27,21 +29,28 @@ interface Announcement {
 }
 
 /** Announces each new completed message to screen readers, once. */
-const useAnnouncement = (chat: Chat, view: View): Announcement | null => {
+const useAnnouncements = (chat: Chat, view: View): ReadonlyArray<Announcement> => {
   const lastId = useRef<string | null>(null)
-  const [announcement, setAnnouncement] = useState<Announcement | null>(null)
+  const [announcements, setAnnouncements] = useState<ReadonlyArray<Announcement>>([])
   const last = view.messages.at(-1)
   useEffect(() => {
-    if (!view.ready) return
     const previousId = lastId.current
-    lastId.current = last?.id ?? ""
-    if (previousId !== null && last !== undefined && last.role !== "user" && last.id !== previousId) {
-      const content = last.notice === null ? last.content : chat.texts.notices[last.notice]
-      const { id } = last
-      void chat.load().then((markdown) => setAnnouncement({ id, text: markdown?.spoken(content) ?? content }))
-    }
+    // Earlier messages of a session are not announced.
+    lastId.current = view.ready ? (last?.id ?? "") : null
+    if (previousId === null || !view.ready) return
+    const previous = view.messages.findIndex(({ id }) => id === previousId)
+    const added = view.messages.slice(previous + 1).filter(({ role }) => role !== "user")
+    if (added.length === 0) return
+    void chat.load().then((markdown) =>
+      setAnnouncements(
+        added.map(({ content, id, notice }) => {
+          const text = notice === null ? content : chat.texts.notices[notice]
+          return { id, text: markdown?.spoken(text) ?? text }
+        })
+      )
+    )
   }, [last?.id, view.ready])
-  return announcement
+  return announcements
 }
 
 const Notice = ({ chat, view }: { readonly chat: Chat; readonly view: View }) => {
@@ -107,12 +116,12 @@ const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element) =>
 const Panel = ({
   chat,
   close,
-  isPreview,
+  takesFocus,
   view
 }: {
   readonly chat: Chat
   readonly close: () => void
-  readonly isPreview: boolean
+  readonly takesFocus: boolean
   readonly view: View
 }) => {
   const { texts } = chat
@@ -125,7 +134,7 @@ const Panel = ({
   const { widget } = chat.settings
   const avatar = widget?.avatar ?? null
   useEffect(() => {
-    if (!isPreview) field.current?.focus()
+    if (takesFocus) field.current?.focus()
   }, [])
   const panel = useRef<HTMLDivElement>(null)
   const root = panel.current?.getRootNode()
@@ -157,7 +166,15 @@ const Panel = ({
       tabIndex={-1}
       aria-labelledby="title"
       onKeyDown={(event) => {
-        if (event.key === "Escape" && !event.isComposing) close()
+        if (event.key === "Escape" && !isComposing(event)) close()
+      }}
+      onDragOver={(event) => {
+        if (bringsFiles(event)) event.preventDefault()
+      }}
+      onDrop={(event) => {
+        if (!bringsFiles(event)) return
+        event.preventDefault()
+        chat.addFiles([...(event.dataTransfer?.files ?? [])])
       }}
     >
       <header>
@@ -214,18 +231,28 @@ export const Widget = ({
   readonly isPreview: boolean
 }) => {
   const view = useView(chat)
-  const announcement = useAnnouncement(chat, view)
+  const announcements = useAnnouncements(chat, view)
   const [open, setOpen] = useState(initiallyOpen)
+  const wasOpened = useRef(false)
   const launcher = useRef<HTMLButtonElement>(null)
+  const losesFocus = useRef(false)
   const { texts } = chat
+  const openPanel = () => {
+    wasOpened.current = true
+    setOpen(true)
+  }
   const close = () => {
     const root = launcher.current?.getRootNode()
-    setOpen(false)
     // The focus stays where it is if the page closes the chat while the visitor types elsewhere.
-    if (root instanceof ShadowRoot && root.activeElement !== null) launcher.current?.focus()
+    losesFocus.current = root instanceof ShadowRoot && root.activeElement !== null
+    setOpen(false)
   }
-  handle.open = () => setOpen(true)
+  handle.open = openPanel
   handle.close = close
+  useLayoutEffect(() => {
+    // On narrow pages the launcher is hidden before.
+    if (!open && losesFocus.current) launcher.current?.focus()
+  }, [open])
   useEffect(() => {
     if (open) void chat.load()
     if (open || chat.hasStoredSession) void chat.start()
@@ -233,16 +260,26 @@ export const Widget = ({
   return (
     <section aria-label={texts.chat} class={open ? "open" : ""}>
       <div class="hidden" role="log" aria-live="polite">
-        {announcement !== null && <p key={announcement.id}>{announcement.text}</p>}
+        {announcements.map(({ id, text }) => (
+          <p key={id}>{text}</p>
+        ))}
       </div>
-      {open && <Panel chat={chat} close={close} isPreview={isPreview} view={view} />}
+      {open && (
+        <Panel
+          chat={chat}
+          close={close}
+          // A chat that is open from the beginning does not interrupt a visitor who types elsewhere.
+          takesFocus={!isPreview && (wasOpened.current || document.activeElement === document.body)}
+          view={view}
+        />
+      )}
       <button
         ref={launcher}
         type="button"
         class="launcher"
         aria-label={open ? texts.close : texts.open}
         aria-expanded={open}
-        onClick={() => (open ? close() : setOpen(true))}
+        onClick={() => (open ? close() : openPanel())}
       >
         <Icon name={open ? "close" : "chat"} />
       </button>

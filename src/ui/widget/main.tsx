@@ -20,7 +20,7 @@ const scriptTag = readScriptTag(document.currentScript)
 const textColorFor = (host: HTMLElement): string => {
   const context = document.createElement("canvas").getContext("2d")
   if (context === null) return "#fff"
-  context.fillStyle = host.style.getPropertyValue("--brand")
+  context.fillStyle = host.style.getPropertyValue("--spoke-color")
   context.fillRect(0, 0, 1, 1)
   const [red = 0, green = 0, blue = 0] = context.getImageData(0, 0, 1, 1).data
   const linear = [red, green, blue].map((value) => (value / 255) ** 2.2)
@@ -32,12 +32,45 @@ const applyStyle = (host: HTMLElement, { accent, language, position }: Settings)
   host.lang = languageOf(language)
   host.dataset["position"] = position
   if (accent === null) {
-    host.style.removeProperty("--brand")
-    host.style.removeProperty("--on-brand")
+    host.style.removeProperty("--spoke-color")
+    host.style.removeProperty("--on-spoke-color")
     return
   }
-  host.style.setProperty("--brand", accent)
-  host.style.setProperty("--on-brand", textColorFor(host))
+  host.style.setProperty("--spoke-color", accent)
+  host.style.setProperty("--on-spoke-color", textColorFor(host))
+}
+
+/**
+ * Adds `host` to the page again, with its scroll position, when the page replaces or empties its body. Returns a
+ * function that stops this.
+ */
+const keepOnPage = (host: HTMLElement, root: ShadowRoot) => {
+  let scrollTop = 0
+  root.addEventListener(
+    "scroll",
+    ({ target }) => {
+      if (target instanceof Element) scrollTop = target.scrollTop
+    },
+    true
+  )
+  let frame = 0
+  const check = () => {
+    cancelAnimationFrame(frame)
+    // In the next frame, so that a page that always removes it is not blocked.
+    if (!host.isConnected) frame = requestAnimationFrame(place)
+  }
+  const observer = new MutationObserver(check)
+  const place = () => {
+    document.body.append(host)
+    root.querySelector(".scroller")?.scrollTo(0, scrollTop)
+    for (const parent of [document.documentElement, document.body])
+      observer.observe(parent, { childList: true })
+  }
+  place()
+  return () => {
+    cancelAnimationFrame(frame)
+    observer.disconnect()
+  }
 }
 
 /** Adds the chat to the page. Returns a function that applies other settings, for the preview. */
@@ -56,7 +89,10 @@ const mount = (settings: Settings, client: Client, storageName: string | null) =
     styleSheet.replaceSync(text)
     return styleSheet
   })
-  document.body.append(host)
+  // Pages see the widget itself as the target, and not its field. Their shortcuts would act while the visitor types.
+  for (const type of ["keydown", "keypress", "keyup"])
+    root.addEventListener(type, (event) => event.stopPropagation())
+  const release = keepOnPage(host, root)
   const chat = new Chat(settings, client, storageName)
   const handle: Handle = { open: () => undefined, close: () => undefined }
   render(
@@ -69,6 +105,7 @@ const mount = (settings: Settings, client: Client, storageName: string | null) =
     identify: (externalEndUserId: string) => chat.identify(externalEndUserId),
     destroy: () => {
       chat.end()
+      release()
       render(null, root)
       host.remove()
       Reflect.deleteProperty(window, "Spoke")

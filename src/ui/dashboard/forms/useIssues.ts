@@ -31,9 +31,12 @@ export const useIssues = <F extends string>(problem: unknown, fields: ReadonlyAr
   const issues = issuesOf(problem)
   const isShownAtFields =
     issues.length > 0 && issues.every((issue) => fields.some((field) => isAtField(field, issue)))
+  // The field with the longest path, so that a problem of a link is not shown at the text with the link.
+  const fieldOf = (issue: Issue) =>
+    fields.filter((field) => isAtField(field, issue)).toSorted((one, other) => other.length - one.length)[0]
   return {
     errorOf: (field: F): string | undefined => {
-      const issue = issues.find((one) => isAtField(field, one))
+      const issue = issues.find((one) => fieldOf(one) === field)
       return issue === undefined ? undefined : issueText(issue.message)
     },
     general: isShownAtFields ? null : problem

@@ -10,6 +10,7 @@ import {
   useState
 } from "react"
 import { acceptedTypes, maxAttachments } from "../../../AttachmentLimits.ts"
+import { isComposing, pastedFiles } from "../../../typing.ts"
 import { isAttachable } from "../../api/Conversations.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -25,7 +26,8 @@ const words = texts(
     remove: (name: string) => `Remove ${name}`,
     refused: (name: string) =>
       `${name} cannot be sent: JPEG, PNG, WebP and GIF up to 10 MB, PDF up to 25 MB.`,
-    tooMany: "A message takes at most ten files."
+    tooMany: "A message takes at most ten files.",
+    tooLong: "The message is too long. It may have 32,000 characters."
   },
   {
     send: "Senden",
@@ -35,9 +37,13 @@ const words = texts(
     remove: (name: string) => `${name} entfernen`,
     refused: (name: string) =>
       `${name} lässt sich nicht senden: JPEG, PNG, WebP und GIF bis 10 MB, PDF bis 25 MB.`,
-    tooMany: "Eine Nachricht fasst höchstens zehn Dateien."
+    tooMany: "Eine Nachricht fasst höchstens zehn Dateien.",
+    tooLong: "Die Nachricht ist zu lang. Sie darf 32.000 Zeichen haben."
   }
 )
+
+/** Maximum length of a message. */
+const maxCharacters = 32_000
 
 const emptyForm = { text: "" }
 
@@ -192,6 +198,7 @@ export const MessageForm = ({
     const message = text.trim()
     const isEmpty = message === "" && !(allowsEmptyText && files.length > 0)
     if (isEmpty || busy !== undefined) return
+    if (message.length > maxCharacters) return setProblem(t.tooLong)
     draft.discard()
     setFiles([])
     setProblem("")
@@ -204,7 +211,7 @@ export const MessageForm = ({
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const snippet = matchingSnippets[activeIndex]
-    if (snippet !== undefined && !event.nativeEvent.isComposing) {
+    if (snippet !== undefined && !isComposing(event.nativeEvent)) {
       const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0
       if (step !== 0) setActive((activeIndex + step + matchingSnippets.length) % matchingSnippets.length)
       else if (event.key === "Escape") setDismissed(text)
@@ -213,7 +220,7 @@ export const MessageForm = ({
       event.preventDefault()
       return
     }
-    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
+    if (event.key !== "Enter" || event.shiftKey || isComposing(event.nativeEvent)) return
     event.preventDefault()
     send()
   }
@@ -227,7 +234,6 @@ export const MessageForm = ({
         aria-label={label}
         placeholder={placeholder}
         rows={2}
-        maxLength={32_000}
         value={text}
         {...(matchingSnippets.length === 0
           ? {}
@@ -240,12 +246,13 @@ export const MessageForm = ({
         onSelect={({ currentTarget }) => setCaret(currentTarget.selectionStart)}
         onChange={({ target }) => {
           draft.change({ text: target.value })
+          if (problem === t.tooLong) setProblem("")
           setCaret(target.selectionStart)
           onTextChange?.()
         }}
         onKeyDown={onKeyDown}
         onPaste={(event) => {
-          const pasted = [...event.clipboardData.files]
+          const pasted = pastedFiles(event.clipboardData)
           if (pasted.length === 0 || !allowsFiles) return
           event.preventDefault()
           add(pasted)

@@ -1,5 +1,5 @@
 /** Filters of the inbox: search, assignee, saved views, and the rarer ones behind a button. */
-import { useQueryClient } from "@tanstack/react-query"
+import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { ListFilter, Search, X } from "lucide-react"
 import { type FormEvent, useEffect, useId, useRef, useState } from "react"
 import type { Agent } from "../../api/Agents.ts"
@@ -161,11 +161,17 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
   const refresh = () => queries.invalidateQueries({ queryKey: ["inbox", "items"] })
   const refreshAfter = (request: Promise<unknown>) =>
     void request.then(refresh, (problem: unknown) => toast(reason(problem).sentence))
+  const saveView = useMutation({
+    mutationFn: (viewName: string) => addView(viewName, filter),
+    onSuccess: (_, viewName) => {
+      setName((typed) => (typed.trim() === viewName ? "" : typed))
+      return refresh()
+    },
+    onError: (problem) => toast(reason(problem).sentence)
+  })
   const save = (event: FormEvent) => {
     event.preventDefault()
-    if (name.trim() === "") return
-    setName("")
-    refreshAfter(addView(name.trim(), filter))
+    if (name.trim() !== "") saveView.mutate(name.trim())
   }
   const readAll = () =>
     void markAllRead().then(
@@ -268,7 +274,9 @@ export const Filters = ({ agents, filter, labels, onChange, user, views }: Props
         {Object.keys(filter).length === 0 || !atLeast(user.role, "agent") ? null : (
           <form className={css["save"]} onSubmit={save}>
             <TextField label={t.viewName} value={name} maxLength={60} onChange={setName} />
-            <Button type="submit">{common.save}</Button>
+            <Button type="submit" busy={saveView.isPending}>
+              {common.save}
+            </Button>
           </form>
         )}
         <div className={css["row"]}>

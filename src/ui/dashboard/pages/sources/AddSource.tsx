@@ -1,6 +1,6 @@
 /** Adding a source: a website, a sitemap, a file by its address, files from this computer, or text. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
-import { type ReactNode, useState } from "react"
+import { type ReactNode, useEffect, useState } from "react"
 import { membersOf } from "../../api/membersOf.ts"
 import { createSource, sources, type SourceType } from "../../api/Sources.ts"
 import { uploadSource } from "../../api/sources/Uploads.ts"
@@ -8,11 +8,13 @@ import { Button } from "../../components/Button.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { FileField, Select, TextField } from "../../components/Field.tsx"
 import { MoreOptions } from "../../components/MoreOptions.tsx"
+import { Progress } from "../../components/Progress.tsx"
 import { DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { commonTexts } from "../../text/commonTexts.ts"
+import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { CuratedFields, type CuratedForm, curatedOf, curatedPaths, emptyCurated } from "./CuratedFields.tsx"
 import { addressOf } from "./addressOf.ts"
@@ -45,6 +47,7 @@ const words = texts(
     image: "Image by its address",
     address: "Address",
     choose: "File",
+    sending: (sent: string, total: string) => `Sending: ${sent} of ${total}`,
     nameHelp: "As it is shown beside answers. Left empty, it is the address or the file's name.",
     labelsHelp:
       "Separated by commas. With one, only keys that have it may read the source; without, every key."
@@ -57,6 +60,7 @@ const words = texts(
     image: "Bild über seine Adresse",
     address: "Adresse",
     choose: "Datei",
+    sending: (sent: string, total: string) => `Wird gesendet: ${sent} von ${total}`,
     nameHelp: "So steht sie neben Antworten. Leer heißt: die Adresse oder der Dateiname.",
     labelsHelp:
       "Durch Kommas getrennt. Mit einem lesen die Quelle nur Schlüssel, die es haben, ohne eines alle."
@@ -96,7 +100,8 @@ const pairsOf = ({ answer, question }: Correction): CuratedForm["pairs"] => [
 /** The form of one kind of source. */
 interface KindForm {
   readonly title: string
-  readonly create: () => Promise<unknown>
+  /** Resolves to null if the form was closed meanwhile and nothing was created. */
+  readonly create: () => Promise<object | null>
   /** `wrapOptional` wraps the fields that most people leave unchanged. */
   readonly fields: (
     errorOf: (path: string) => string | undefined,
@@ -143,6 +148,11 @@ const AddSourceForm = ({
   const readers = useReaders()
   const reader = readers.find((one) => kind === `reader:${one.name}`)
   const [file, setFile] = useState<File | null>(null)
+  const { bytes } = useFormat()
+  const [progress, setProgress] = useState<{ readonly sent: number; readonly total: number } | null>(null)
+  /** Aborted when the form is closed. */
+  const [closing] = useState(() => new AbortController())
+  useEffect(() => () => closing.abort(), [closing])
 
   const commonFields = (defaultName: string) => ({ agentId, labels, name: name === "" ? defaultName : name })
   const uploadForm = (type: "upload" | "bulk-upload"): KindForm => ({
@@ -150,14 +160,29 @@ const AddSourceForm = ({
     create: () =>
       file === null
         ? Promise.reject(new Error("There is no file."))
-        : uploadSource(type, { agentId, name, labels, file }),
+        : uploadSource(
+            type,
+            { agentId, name, labels, file },
+            { signal: closing.signal, onProgress: (sent, total) => setProgress({ sent, total }) }
+          ).catch((problem: unknown) => {
+            if (closing.signal.aborted) return null
+            throw problem
+          }),
     fields: () => (
-      <FileField
-        label={t.choose}
-        file={file}
-        onChange={setFile}
-        {...(type === "bulk-upload" ? { accept: ".zip,application/zip" } : {})}
-      />
+      <>
+        <FileField
+          label={t.choose}
+          file={file}
+          onChange={setFile}
+          {...(type === "bulk-upload" ? { accept: ".zip,application/zip" } : {})}
+        />
+        {progress === null || !add.isPending ? null : (
+          <Progress
+            label={t.sending(bytes(progress.sent), bytes(progress.total))}
+            value={progress.total === 0 ? 0 : (100 * progress.sent) / progress.total}
+          />
+        )}
+      </>
     )
   })
   const crawlForm = (type: "URL" | "SITEMAP"): KindForm => ({
@@ -223,7 +248,8 @@ const AddSourceForm = ({
       const config = readerConfigOf(reader, value)
       return createSource({ ...commonFields(readerText(reader.title)), type: "CONNECTOR", config })
     },
-    onSuccess: async () => {
+    onSuccess: async (created) => {
+      if (created === null) return
       draft.saved()
       await queries.invalidateQueries({ queryKey: sources(agentId).queryKey })
       onClose()

@@ -1,6 +1,7 @@
 /** The messages of a test chat, a question of the user or a reply, with their actions. */
 import { Check, Copy, Pencil, RotateCcw } from "lucide-react"
 import { type KeyboardEvent, useEffect, useRef, useState } from "react"
+import { isComposing } from "../../../typing.ts"
 import { Button } from "../../components/Button.tsx"
 import { CitationChip } from "../../components/replies/CitationChip.tsx"
 import { Prose } from "../../components/replies/Prose.tsx"
@@ -67,8 +68,9 @@ const EditQuestion = ({ onCancel, onSend, text }: EditQuestionProps) => {
     if (value.trim() !== "") onSend(value.trim())
   }
   const onKeyDown = (event: KeyboardEvent) => {
+    if (isComposing(event.nativeEvent)) return
     if (event.key === "Escape") onCancel()
-    if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return
+    if (event.key !== "Enter" || event.shiftKey) return
     event.preventDefault()
     send()
   }

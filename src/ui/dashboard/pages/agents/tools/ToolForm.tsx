@@ -354,9 +354,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
             autoComplete="off"
             value={value.secret}
             onChange={(secret) => change({ secret })}
-            error={
-              errorOf("auth.secret") ?? (errorOf("auth.header") === undefined ? errorOf("auth") : undefined)
-            }
+            error={errorOf("auth.secret") ?? errorOf("auth")}
           />
           {auth === "oauth" ? null : (
             <TextField
