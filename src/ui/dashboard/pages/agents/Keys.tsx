@@ -281,7 +281,7 @@ const Keys = ({ agent, user }: PartProps) => {
   const common = useText(commonTexts)
   const limitTitle = useLimitTitle()
   const scopeTitle = useScopeTitle()
-  const { ago } = useFormat()
+  const { ago, moment } = useFormat()
   const query = useInfiniteQuery(keys(agentId))
   const permissionTexts = usePermissionTexts()
   const permissionNames = new Map<string, string>([
@@ -316,10 +316,11 @@ const Keys = ({ agent, user }: PartProps) => {
         columns={[
           {
             title: common.name,
-            cell: ({ name, prefix, allowedOrigins, sourceScope }) => (
+            cell: ({ name, prefix, allowedOrigins, expiresAt, sourceScope }) => (
               <Cell
                 notes={[
                   <code key="prefix">{prefix}…</code>,
+                  expiresAt === null ? null : `${t.expires} ${moment(expiresAt)}`,
                   allowedOrigins.join(", "),
                   sourceScope === null ? null : `${scopeTitle}: ${scopeText(sourceScope)}`
                 ]}

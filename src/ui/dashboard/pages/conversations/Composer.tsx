@@ -1,6 +1,7 @@
 /** The form for replies and notes of the team, and the messages that are not sent yet. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
+import { ApiError } from "../../api/Client.ts"
 import { sendMessage, type State } from "../../api/Conversations.ts"
 import { addNote, inboxItems, reportTyping } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
@@ -26,6 +27,7 @@ const words = texts(
     takes: "Sending a message takes the conversation over from the agent.",
     sending: "Sending …",
     unsent: "Not sent",
+    mayHaveArrived: "The message may have arrived: look at the conversation before you try again.",
     discard: "Discard"
   },
   {
@@ -40,6 +42,8 @@ const words = texts(
     takes: "Wer eine Nachricht sendet, übernimmt das Gespräch vom Agenten.",
     sending: "Wird gesendet …",
     unsent: "Nicht gesendet",
+    mayHaveArrived:
+      "Die Nachricht ist vielleicht angekommen: Sehen Sie im Gespräch nach, bevor Sie es noch einmal versuchen.",
     discard: "Verwerfen"
   }
 )
@@ -103,6 +107,7 @@ const unsentMessagesOf = (userId: string, id: string): UnsentMessages => {
 }
 
 export const useUnsentMessages = (userId: string, id: string) => {
+  const t = useText(words)
   const reason = useReason()
   const queries = useQueryClient()
   const unsent = unsentMessagesOf(userId, id)
@@ -118,7 +123,9 @@ export const useUnsentMessages = (userId: string, id: string) => {
     try {
       await (isNote ? addNote(id, content) : sendMessage(id, content, files))
     } catch (problem) {
-      return reason(problem).sentence
+      const { sentence } = reason(problem)
+      // Without an answer of the service, its outcome is unknown.
+      return problem instanceof ApiError ? sentence : `${sentence} ${t.mayHaveArrived}`
     }
     await queries.invalidateQueries({ queryKey: ["conversations"] }).catch(() => undefined)
     return null

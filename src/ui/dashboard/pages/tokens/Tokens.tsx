@@ -204,7 +204,7 @@ const RevokeAction = ({ token }: { readonly token: Token }) => {
 const Tokens = () => {
   const t = useText(words)
   const common = useText(commonTexts)
-  const { ago } = useFormat()
+  const { ago, moment } = useFormat()
   const query = useInfiniteQuery(tokens)
   const scopeTexts = useScopeTexts()
   const scopeNames = new Map<string, string>(
@@ -235,8 +235,13 @@ const Tokens = () => {
         columns={[
           {
             title: common.name,
-            cell: ({ name, prefix }) => (
-              <Cell notes={[<code key="prefix">{prefix}…</code>]}>
+            cell: ({ expiresAt, name, prefix }) => (
+              <Cell
+                notes={[
+                  <code key="prefix">{prefix}…</code>,
+                  expiresAt === null ? null : `${t.until} ${moment(expiresAt)}`
+                ]}
+              >
                 <strong>{name}</strong>
               </Cell>
             )
