@@ -84,7 +84,7 @@ const toConforming = async (
   return Response.json({ ...defaults, ...Object.fromEntries(members) }, { status })
 }
 
-/** A secret ends never unless the server says when. */
+/** A secret never ends unless the server says when it does. */
 const registrationDefaults = { client_secret_expires_at: 0 }
 
 const isToken = (text: string) =>

@@ -25,8 +25,8 @@ const handshakeVersion = "2025-06-18"
 /** Maximum number of tools of one server, and of pages of its list. */
 const maxTools = 64
 const maxPages = 32
-/** Pages that are read however slow they are, and maximum time in milliseconds after which no others are requested. */
-const slowPages = 4
+/** Number of pages that are read however long they take. Later ones are requested only within this time. */
+const minPages = 4
 const maxPagesMillis = 5_000
 /** Time-out of each request for the list, because the turn waits for it. */
 const listTimeoutSeconds = 5
@@ -181,7 +181,7 @@ const listTools = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless:
   let ttlMs: number | null = null
   const begun = yield* monotonicMillis
   for (let page = 0; page < maxPages && found.length < maxTools; page++) {
-    if (page >= slowPages && (yield* monotonicMillis) - begun > maxPagesMillis) break
+    if (page >= minPages && (yield* monotonicMillis) - begun > maxPagesMillis) break
     const result = yield* ask("tools/list", cursor === undefined ? {} : { cursor }, listTimeoutSeconds)
     const decoded = Option.getOrUndefined(decodePage(result))
     if (decoded === undefined) return yield* Effect.fail(failed("the MCP server's list is not one of tools"))

@@ -1,6 +1,7 @@
 /** The chat of a page: sends messages, polls the conversation, and keeps the view up to date. */
+import { isTooLong } from "../MessageLimits.ts"
 import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
-import { type Draft, maxCharacters, prependToDraft } from "./Draft.ts"
+import { type Draft, prependToDraft } from "./Draft.ts"
 import { addFiles } from "./Files.ts"
 import { type Markdown, MarkdownLoader } from "./Markdown.ts"
 import { canReplaceLive, messagesBeforePending, messagesFromPending } from "./Pending.ts"
@@ -157,7 +158,7 @@ export class Chat {
     const { files, text } = this.draft
     const message = text.trim()
     if (message === "" || this.currentView.live !== null) return
-    if (message.length > maxCharacters) return this.set({ draftProblem: this.texts.long })
+    if (isTooLong(message)) return this.set({ draftProblem: this.texts.long })
     this.draft = { text: "", files: [] }
     this.set({ draftProblem: null })
     void this.send(message, files)

@@ -2,9 +2,9 @@
 import type { RefObject } from "preact"
 import { useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
-import { type Draft, maxCharacters } from "./Draft.ts"
-import { acceptedTypes } from "../AttachmentLimits.ts"
-import { isComposing, pastedFiles } from "../typing.ts"
+import type { Draft } from "./Draft.ts"
+import { acceptedTypes, isTooLong } from "../MessageLimits.ts"
+import { isComposing, pastedFiles } from "../inputEvents.ts"
 import { Icon } from "./Icon.tsx"
 import { Thumbnail } from "./Thumbnail.tsx"
 import type { View } from "./View.ts"
@@ -22,7 +22,7 @@ export const Composer = ({
   // Re-renders the composer alone while the visitor types.
   const [, setDraft] = useState(chat.draft)
   const { files, text } = chat.draft
-  const isShortAgain = view.draftProblem === texts.long && text.trim().length <= maxCharacters
+  const isShortAgain = view.draftProblem === texts.long && !isTooLong(text.trim())
   const problem = isShortAgain ? null : view.draftProblem
   const picker = useRef<HTMLInputElement>(null)
   const changeDraft = (change: Partial<Draft>) => {

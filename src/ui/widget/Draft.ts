@@ -4,9 +4,6 @@ export interface Draft {
   readonly files: ReadonlyArray<File>
 }
 
-/** Maximum length of a message. */
-export const maxCharacters = 32_000
-
 /** Puts a message that was not accepted before the text of the draft. */
 export const prependToDraft = (message: string, files: ReadonlyArray<File>, draft: Draft): Draft => ({
   text: draft.text === "" ? message : `${message}\n${draft.text}`,

@@ -1,5 +1,5 @@
 /** Files that the visitor adds to a message. They are checked before they are sent. */
-import { maxAttachments, sizeLimits } from "../AttachmentLimits.ts"
+import { maxAttachments, sizeLimits } from "../MessageLimits.ts"
 import type { Texts } from "./Texts.ts"
 
 /** Dragged files. Dragged text is left to the field. */

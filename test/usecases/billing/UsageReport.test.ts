@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { AgentId, MessageId, newId } from "../../../src/domain/Ids.ts"
 import { BudgetStore } from "../../../src/store/billing/Budgets.ts"
+import { OtherModelCallStore } from "../../../src/store/billing/OtherModelCalls.ts"
 import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
@@ -24,6 +25,7 @@ const Live = UsageReport.Default.pipe(
       StorageStore.Default,
       UsageStore.Default,
       BudgetStore.Default,
+      OtherModelCallStore.Default,
       Turns.Default,
       EntitlementStore.Default,
       ProcessLeases.Default
@@ -184,7 +186,12 @@ eachEngineLive("usage", (it) => {
         tokens: { input: 100, output: 40 },
         cost: { nanoUsd: 14, unpricedCalls: 0 }
       })
+      // The end of a call that began before.
+      const { settle } = yield* OtherModelCallStore
+      yield* settle(other, { id: yield* newId.run, kind: "draft", bills: [bill] })
+      expect((yield* report.ofTenant(scope)).deletedAgents.cost).toEqual({ nanoUsd: 21, unpricedCalls: 0 })
       yield* sql`delete from tenants where id = ${scope.tenantId}`
+      yield* settle(other, { id: yield* newId.run, kind: "draft", bills: [bill] })
       expect(yield* sql`select from agent_usage union all select from model_usage`).toEqual([])
     }).pipe(Effect.provide(Live))
   )

@@ -211,7 +211,8 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
         const tags = { type: "array", description: "Tags." }
         const point = { type: ["array", "null"], prefixItems: [{ type: "number" }] }
         const names = { type: "array", items: { type: "object", properties: { all: { type: "array" } } } }
-        const properties = { a: { type: "string" }, type: tags, point, names }
+        // A property may have the name of a keyword.
+        const properties = { a: { type: "string" }, type: tags, default: tags, point, names }
         const anyOf = [{ required: ["a"] }, { required: ["point"] }]
         const example = { default: { type: "array" } }
         yield* give(scope, "find", { parameters: { type: "object", properties, anyOf, ...example }, http })
@@ -228,6 +229,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
             properties: {
               a: { type: "string" },
               type: { ...tags, items: {} },
+              default: { ...tags, items: {} },
               point: { ...point, items: {} },
               names: {
                 type: "array",

@@ -1,7 +1,7 @@
 /** Conversations of all channels: their messages, state, files and traces. */
 import { type InfiniteData, infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
 import type { RunTrace } from "../../../domain/chat/AgentRun.ts"
-import { sizeLimits } from "../../AttachmentLimits.ts"
+import { sizeLimits } from "../../MessageLimits.ts"
 import type { ConversationState } from "../../../domain/conversations/Conversation.ts"
 import type { InboxMessage, MessageFeedback } from "../../../domain/conversations/InboxView.ts"
 import type {

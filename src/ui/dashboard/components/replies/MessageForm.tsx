@@ -9,8 +9,8 @@ import {
   useRef,
   useState
 } from "react"
-import { acceptedTypes, maxAttachments } from "../../../AttachmentLimits.ts"
-import { isComposing, pastedFiles } from "../../../typing.ts"
+import { acceptedTypes, isTooLong, maxAttachments } from "../../../MessageLimits.ts"
+import { isComposing, pastedFiles } from "../../../inputEvents.ts"
 import { isAttachable } from "../../api/Conversations.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -41,9 +41,6 @@ const words = texts(
     tooLong: "Die Nachricht ist zu lang. Sie darf 32.000 Zeichen haben."
   }
 )
-
-/** Maximum length of a message. */
-const maxCharacters = 32_000
 
 const emptyForm = { text: "" }
 
@@ -198,7 +195,7 @@ export const MessageForm = ({
     const message = text.trim()
     const isEmpty = message === "" && !(allowsEmptyText && files.length > 0)
     if (isEmpty || busy !== undefined) return
-    if (message.length > maxCharacters) return setProblem(t.tooLong)
+    if (isTooLong(message)) return setProblem(t.tooLong)
     draft.discard()
     setFiles([])
     setProblem("")

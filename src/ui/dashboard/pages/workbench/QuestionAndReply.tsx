@@ -1,7 +1,7 @@
 /** The messages of a test chat, a question of the user or a reply, with their actions. */
 import { Check, Copy, Pencil, RotateCcw } from "lucide-react"
 import { type KeyboardEvent, useEffect, useRef, useState } from "react"
-import { isComposing } from "../../../typing.ts"
+import { isComposing } from "../../../inputEvents.ts"
 import { Button } from "../../components/Button.tsx"
 import { CitationChip } from "../../components/replies/CitationChip.tsx"
 import { Prose } from "../../components/replies/Prose.tsx"

@@ -1,7 +1,13 @@
-/** Limits of the files that people send with a message. The service checks them again. */
+/** Limits of a message that people send, and of its files. The service checks them again. */
 import type { AttachmentType } from "../domain/channels/Attachment.ts"
 
 const MiB = 1_048_576
+
+/** Maximum number of characters of a message. An emoji is one. */
+const maxMessageCharacters = 32_000
+
+export const isTooLong = (message: string): boolean =>
+  message.length > maxMessageCharacters && Array.from(message).length > maxMessageCharacters
 
 /** Maximum size in bytes for each allowed type. */
 export const sizeLimits: Readonly<Record<string, number>> = {
