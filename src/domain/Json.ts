@@ -58,15 +58,14 @@ export const parse = (
   return hasUnstorable(text) ? Either.map(value, clean) : value
 }
 
-/** A string, whose contents stay, or a number. */
-const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
+/** A string, whose contents stay, or a number. The closing quote is optional, so that the search takes linear time. */
+const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 /** The shortest integer that a double may not hold has 16 digits. */
 const longInteger = /^-?\d{16,}$/
 
 /** {@link parse}. Integers that a double may not hold, such as long ids, become strings with all their digits. */
 export const parseExactly = (text: string): Either.Either<JsonValue, JsonProblem> => {
   const value = parse(text)
-  // Only in valid JSON every string ends, so that the search takes linear time.
   if (Either.isLeft(value) || !/\d{16}/.test(text)) return value
   return parse(
     text.replace(stringOrNumber, (token) =>

@@ -50,7 +50,6 @@ const spared: Readonly<Record<string, string>> = {
   "app/config/ConfigValues.ts /\\/+$/": settings,
   "app/config/ConfigValues.ts /^s3:\\/\\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\\/([A-Za-z0-9._/-]*?))?\\/*$/u":
     settings,
-  "app/config/ConfigValues.ts /^\\s*([A-Za-z0-9-]+)\\s*=\\s*(.*?)\\s*$/u": settings,
   "app/cli/Connection.ts /\\/+$/u": settings,
   "app/cli/Import.ts /\\/+$/u": settings,
   "app/moves/Side.ts /\\/+$/u": settings,

@@ -144,8 +144,10 @@ export const headerList = parsed("name=value, separated by commas", (text) =>
     Option.all(
       text.split(",").map((pair) =>
         Option.flatMap(
-          Option.fromNullable(/^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*(.*?)\s*$/u.exec(pair)),
-          Option.liftThrowable(([, name = "", value = ""]) => [name, decodeURIComponent(value)] as const)
+          Option.fromNullable(/^([\w!#$%&'*+.^`|~-]+)\s*=(.*)$/u.exec(pair.trim())),
+          Option.liftThrowable(
+            ([, name = "", value = ""]) => [name, decodeURIComponent(value.trim())] as const
+          )
         )
       )
     ),
