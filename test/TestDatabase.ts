@@ -90,8 +90,7 @@ export const reset = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 
 export type Engine = "embedded" | "server"
 
-const onEachEngine = (name: string, run: (engine: Engine, layerName: string) => void): void => {
-  run("embedded", `${name} (embedded PostgreSQL)`)
+const onServerEngine = (name: string, run: (engine: Engine, layerName: string) => void): void => {
   const onServer = `${name} (PostgreSQL server)`
   if (binaries !== undefined) run("server", onServer)
   else if (process.env["CI"] === "true") {
@@ -99,6 +98,11 @@ const onEachEngine = (name: string, run: (engine: Engine, layerName: string) => 
       throw new Error("CI must run this suite on a real server, but no PostgreSQL binaries were found.")
     })
   } else it.skipIf(true)(`${onServer}: no PostgreSQL binaries were found`, () => {})
+}
+
+const onEachEngine = (name: string, run: (engine: Engine, layerName: string) => void): void => {
+  run("embedded", `${name} (embedded PostgreSQL)`)
+  onServerEngine(name, run)
 }
 
 const databaseOf = (engine: Engine) => (engine === "embedded" ? TestDatabase : TestServer)
@@ -118,24 +122,20 @@ export const eachEngine = (
     })
   )
 
-/** Runs a suite on the embedded engine only, under the real clock. For suites that do not depend on the engine. */
-export const embeddedLive: typeof eachEngineLive = (name, suite) =>
-  layer(TestDatabase, { timeout: "60 seconds", excludeTestServices: true })(
-    `${name} (embedded PostgreSQL)`,
-    (it) => {
-      suite(it, "embedded")
-      restoreIt()
-    }
-  )
+type LiveSuite = (it: Vitest.MethodsNonLive<Database, true>, engine: Engine) => void
+
+const runLive = (suite: LiveSuite) => (engine: Engine, title: string) =>
+  layer(databaseOf(engine), { timeout: "60 seconds", excludeTestServices: true })(title, (it) => {
+    suite(it, engine)
+    restoreIt()
+  })
 
 /** {@link eachEngine} under the real clock, for tests that wait for the database. */
-export const eachEngineLive = (
-  name: string,
-  suite: (it: Vitest.MethodsNonLive<Database, true>, engine: Engine) => void
-): void =>
-  onEachEngine(name, (engine, title) =>
-    layer(databaseOf(engine), { timeout: "60 seconds", excludeTestServices: true })(title, (it) => {
-      suite(it, engine)
-      restoreIt()
-    })
-  )
+export const eachEngineLive = (name: string, suite: LiveSuite): void => onEachEngine(name, runLive(suite))
+
+/** {@link eachEngineLive} on the embedded engine alone, for suites that do not depend on the engine. */
+export const embeddedLive = (name: string, suite: LiveSuite): void =>
+  runLive(suite)("embedded", `${name} (embedded PostgreSQL)`)
+
+/** {@link eachEngineLive} on the server alone, for what only a server can do. */
+export const serverLive = (name: string, suite: LiveSuite): void => onServerEngine(name, runLive(suite))

@@ -3,13 +3,15 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
+import * as Ref from "effect/Ref"
 import type { ReadScope } from "../../src/domain/accounts/Access.ts"
 import { type ConversationId, newId } from "../../src/domain/Ids.ts"
 import { type Target, Turns } from "../../src/store/chat/Turns.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
-const turn = (scope: ReadScope, target: Target, conversationId: ConversationId) =>
+/** Begins a turn, and returns the settlement of its reply. */
+const begin = (scope: ReadScope, target: Target, conversationId: ConversationId) =>
   Effect.gen(function* () {
     const turns = yield* Turns
     const runId = yield* newId.run
@@ -28,7 +30,13 @@ const turn = (scope: ReadScope, target: Target, conversationId: ConversationId) 
       timeout: "1 minute"
     })
     const reply = { id: yield* newId.message, content: "Hello.", citations: [] }
-    yield* turns.settle(scope, { runId, counted: true, inputTokens: 1, outputTokens: 1, reply, events: [] })
+    return { runId, counted: true, inputTokens: 1, outputTokens: 1, reply, events: [] }
+  })
+
+const turn = (scope: ReadScope, target: Target, conversationId: ConversationId) =>
+  Effect.gen(function* () {
+    const turns = yield* Turns
+    yield* turns.settle(scope, yield* begin(scope, target, conversationId))
   })
 
 interface Updates {
@@ -97,6 +105,28 @@ eachEngineLive("The updates of a turn", (it) => {
         yield* turn(scope, { _tag: "Conversation", id }, id)
         expect(yield* ages).toEqual([{ indexed, exact: 0 }])
       }
+    }).pipe(Effect.provide(Turns.Default))
+  )
+
+  it.effect("are written once when it is settled again, and only its own reply is reported as written", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const turns = yield* Turns
+      const posted = yield* Ref.make(0)
+      const post = () => Ref.update(posted, (count) => count + 1)
+      const scope = yield* Fixtures.agent({ turns: 10 })
+      const settlement = yield* begin(scope, { _tag: "Anonymous" }, yield* newId.conversation)
+      const written = yield* turns.settle(scope, settlement, post)
+      expect(written._tag).toBe("Written")
+      expect(yield* turns.settle(scope, settlement, post)).toEqual(written)
+      const other = { ...settlement, reply: { ...settlement.reply, id: yield* newId.message } }
+      expect(yield* turns.settle(scope, other, post)).toEqual({ _tag: "Gone" })
+      expect(yield* turns.settle(scope, { ...settlement, reply: null })).toEqual({ _tag: "Gone" })
+      expect(yield* Ref.get(posted)).toBe(1)
+      const [counted] = yield* sql`
+        select (select count(*)::int from messages) as messages, (select sum(turns)::int from agent_usage) as turns`
+      expect(counted).toEqual({ messages: 2, turns: 1 })
     }).pipe(Effect.provide(Turns.Default))
   )
 })

@@ -1,5 +1,6 @@
 /** The statement that settles a chat turn: messages, trace, counters and the run's end, all or nothing. */
 import type * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import type * as Statement from "@effect/sql/Statement"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
@@ -64,6 +65,9 @@ export type Settled =
   | { readonly _tag: "Gone" }
   | { readonly _tag: "Fenced" }
   | { readonly _tag: "Written"; readonly epoch: number }
+
+/** Runs in the transaction that writes the reply, with the conversation's new epoch. */
+export type AfterWrite = (epoch: number) => Effect.Effect<void>
 
 /** The row of {@link settleStatement}: `epoch` is null when nothing was written. */
 const SettledRow = Schema.Struct({ running: Schema.Boolean, epoch: Schema.NullOr(Schema.Int) })
@@ -205,7 +209,7 @@ const settleStatement = (
 }
 
 /** Runs {@link settleStatement}. Texts that are `known` when it runs are not sent. */
-export const settleOnce = (
+const settleOnce = (
   sql: SqlClient.SqlClient,
   scope: AgentScope,
   settlement: Settlement,
@@ -222,6 +226,43 @@ export const settleOnce = (
       return epoch === null ? { _tag: "Fenced" } : { _tag: "Written", epoch }
     })
   )
+
+/** Whether the reply is stored although the run has ended: an attempt before was executed, and its answer was lost. */
+const findStored = (
+  sql: SqlClient.SqlClient,
+  scope: AgentScope,
+  { reply, runId }: Settlement
+): Effect.Effect<Settled, SqlError> =>
+  reply === null
+    ? Effect.succeed({ _tag: "Gone" })
+    : sql<{ readonly epoch: number }>`
+        select c.epoch::int from agent_runs r
+        join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
+        where r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${runId}
+          and r.message_id = ${reply.id}`.pipe(
+        Effect.map(([row]) => (row === undefined ? { _tag: "Gone" } : { _tag: "Written", ...row }))
+      )
+
+/** Writes the end of a turn, and with it `afterWrite`. */
+export const settleTurn = (
+  sql: SqlClient.SqlClient,
+  scope: AgentScope,
+  settlement: Settlement,
+  passages: ReadonlyArray<HashedPassage>,
+  known: StoredPassages,
+  afterWrite: AfterWrite | null
+) => {
+  const settled = settleOnce(sql, scope, settlement, passages, known)
+  const written =
+    afterWrite === null
+      ? settled
+      : sql.withTransaction(
+          Effect.tap(settled, (end) => (end._tag === "Written" ? afterWrite(end.epoch) : Effect.void))
+        )
+  return Effect.flatMap(written, (end) =>
+    end._tag === "Gone" ? findStored(sql, scope, settlement) : Effect.succeed(end)
+  )
+}
 
 /**
  * Reports runs that ended without a message. Rows of `from` are those of `agent_runs`; their conversations are updated.

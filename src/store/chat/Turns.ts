@@ -32,12 +32,13 @@ import { hashPassages, retrySettlement, StoredPassages } from "./RunPassages.ts"
 import { ChatTaken, findChat, isChatTaken } from "./Chats.ts"
 import { type Answered, historyOf } from "./TurnHistory.ts"
 import {
+  type AfterWrite,
   countStatement,
   releaseStatement,
   type Settled,
   settleEmptyStatement,
   type Settlement,
-  settleOnce,
+  settleTurn,
   type UnstoredTurn
 } from "./TurnSettlement.ts"
 import { mayBeOfVisitor, mayBeVisitor } from "./Visitors.ts"
@@ -136,9 +137,6 @@ const Place = Schema.Struct({
   epoch: Schema.Int,
   history: Schema.Array(HistoryMessage)
 })
-
-/** Runs in the transaction that writes the reply, with the conversation's new epoch. */
-type AfterWrite = (epoch: number) => Effect.Effect<void>
 
 export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
   effect: Effect.gen(function* () {
@@ -346,8 +344,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
 
     /**
      * Writes the end of the turn, once. A reply is written only while the agent answers the conversation and no human
-     * has taken over since the turn began. `afterWrite` runs in the same transaction. Fails, without a change, if the
-     * content cannot be stored.
+     * has taken over since the turn began. `afterWrite` runs in the same transaction. May be repeated when the answer
+     * was lost. Fails, without a change, if the content cannot be stored.
      */
     const settle = CheapSpans.fn("Turns.settle")(function* (
       scope: AgentScope,
@@ -355,13 +353,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       afterWrite: AfterWrite | null = null
     ) {
       const passages = hashPassages(settlement.passages ?? [])
-      const written = settleOnce(sql, scope, settlement, passages, storedPassages).pipe(
-        Effect.tap((settled) =>
-          afterWrite !== null && settled._tag === "Written" ? afterWrite(settled.epoch) : Effect.void
-        )
-      )
-      const whole = afterWrite === null ? written : sql.withTransaction(written)
-      return yield* storedPassages.settle(scope, passages, whole)
+      const written = settleTurn(sql, scope, settlement, passages, storedPassages, afterWrite)
+      return yield* storedPassages.settle(scope, passages, written)
     }, orUnstorable)
 
     /** Ends a run whose content cannot be stored, as failed. Nothing of its content is written. */

@@ -2,18 +2,12 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import type { Context } from "effect"
-import type { Embedder } from "../../capabilities/Embedder.ts"
-import type { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
-import type { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
-import type { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import type { Citation, TurnFailure, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import * as ResponseSchema from "../../domain/chat/ResponseSchema.ts"
 import { TurnFailed } from "../../domain/Errors.ts"
 import type { JsonObject } from "../../domain/Text.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { inSlices } from "../../concurrency/InSlices.ts"
-import type { PassageStore } from "../../store/knowledge/Passages.ts"
 import { terms } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import * as Citations from "./grounding/Citations.ts"
@@ -29,11 +23,12 @@ import * as Prompt from "./Prompt.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import { withoutCredentials } from "./tools/Scrub.ts"
 import * as SearchTool from "./tools/SearchTool.ts"
-import type { ChatTools, TurnTools } from "./tools/Tools.ts"
+import type { TurnTools } from "./tools/Tools.ts"
 import * as ToolSteps from "./tools/ToolSteps.ts"
 import { noFiles } from "./TurnOptions.ts"
 import { callingTurn, emit, mayShowReasoning, record, emitWithBackpressure, type Turn } from "./Turn.ts"
 import { unlessCancelled } from "./TurnCancellation.ts"
+import type { TurnServices } from "./TurnServices.ts"
 
 export interface Answer {
   readonly reply: string
@@ -43,16 +38,6 @@ export interface Answer {
   readonly outputTokens: number
   /** Label of the run's last event. */
   readonly label: "Run completed" | "Stopped"
-}
-
-/** The services that answering uses. */
-export interface TurnServices {
-  readonly search: Context.Tag.Service<typeof VectorSearch>
-  readonly texts: PassageStore
-  readonly embedder: Context.Tag.Service<typeof Embedder>
-  readonly runtime: Context.Tag.Service<typeof ModelRuntime>
-  readonly checker: Context.Tag.Service<typeof GroundingChecker>
-  readonly tools: Pick<ChatTools, "forTurn">
 }
 
 /** Searches for `query` and returns the passages not in `before`, within `tokens`. Records the search in the trace. */

@@ -10,10 +10,6 @@ import * as Exit from "effect/Exit"
 import * as FiberSet from "effect/FiberSet"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { Embedder } from "../../capabilities/Embedder.ts"
-import { GroundingChecker } from "../../capabilities/GroundingChecker.ts"
-import { ModelRuntime } from "../../capabilities/ModelRuntime.ts"
-import { VectorSearch } from "../../capabilities/VectorSearch.ts"
 import { type AgentKey, type AgentScope, grantorOfKey, type ReadScope } from "../../domain/accounts/Access.ts"
 import {
   type ChatTurnRequest,
@@ -27,9 +23,9 @@ import type { ConversationChannel } from "../../domain/conversations/Conversatio
 import { type ConversationNotActive, RuntimeDataUnavailable } from "../../domain/Errors.ts"
 import type { EndUserId, RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
 import { withoutServices } from "../../concurrency/WithoutServices.ts"
 import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
-import { PassageStore } from "../../store/knowledge/Passages.ts"
 import { Turns } from "../../store/chat/Turns.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
@@ -47,11 +43,11 @@ import { ProcessLease } from "./ProcessLease.ts"
 import { RunningTurns } from "./RunningTurns.ts"
 import * as ModelStep from "./ModelStep.ts"
 import { RealtimeAccess } from "./RealtimeAccess.ts"
-import { ChatTools } from "./tools/Tools.ts"
 import { emit, onDisconnect, newTurnState, type Turn } from "./Turn.ts"
 import * as StructuredReply from "./StructuredReply.ts"
 import * as TurnCancellation from "./TurnCancellation.ts"
 import * as TurnParts from "./TurnParts.ts"
+import { makeTurnServices } from "./TurnServices.ts"
 import { TurnSettings } from "./TurnSettings.ts"
 
 /** A turn that has been admitted and is under way. */
@@ -74,20 +70,13 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const turns = yield* Turns
     const startTurn = yield* makeStartTurn
     const instance = yield* ProcessLease
-    const services: Answer.TurnServices = {
-      search: yield* VectorSearch,
-      texts: yield* PassageStore,
-      embedder: yield* Embedder,
-      runtime: yield* ModelRuntime,
-      checker: yield* GroundingChecker,
-      tools: yield* ChatTools
-    }
+    const services = yield* makeTurnServices
     const settings = yield* TurnSettings
     const realtime = yield* RealtimeAccess
     const feed = yield* RealtimeFeed
     const runningTurns = yield* RunningTurns
     const fibers = yield* FiberSet.make()
-    const { abandon, conclude, isTakenOver } = yield* makeSettleTurn
+    const { abandon, conclude, endUnconfirmed, isTakenOver } = yield* makeSettleTurn
     // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers. Nothing can be
     // interrupted in a finalizer otherwise, so that the time-out would wait for the fibers.
     yield* Effect.addFinalizer(() =>
@@ -139,7 +128,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         return yield* StructuredReply.notConfigured()
       }
       const opened = yield* startTurn.open(scope, channel, request, options)
-      const { admission, opening } = yield* admit(scope, opened.opening)
+      const { admission, opening } = yield* admit(scope, opened.opening).pipe(
+        Effect.tapErrorCause((cause) => endUnconfirmed(scope, opened.opening, cause))
+      )
       return yield* makeTurn(
         scope,
         request,
@@ -176,7 +167,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       // The end of a turn in another process is noticed by polling.
       for (let wait = 20; ; wait = Math.min(wait * 2, 250)) {
         const nextEnd = yield* runningTurns.nextEnd(conversationId)
-        const place = yield* turns.place(scope, conversationId, ticket, turn.opening)
+        const place = yield* retryDuringOutage(turns.place(scope, conversationId, ticket, turn.opening))
         const mayAnswer = place.state === "AI_ACTIVE" && place.epoch === admission.epoch
         if (place.clear && !mayAnswer) return yield* Identity.notActive()
         if (place.clear) return place.history

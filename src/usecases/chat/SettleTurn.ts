@@ -2,11 +2,14 @@
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChatTurnResult, TurnFailure } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationNotActive } from "../../domain/Errors.ts"
 import { newId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
-import { type Settled, type Settlement, Turns } from "../../store/chat/Turns.ts"
+import { isOutage, retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
+import { type Settled, type Settlement, Turns, type TurnStart } from "../../store/chat/Turns.ts"
 import type { Unstorable } from "../../store/Unstorable.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import type * as Answer from "./Answer.ts"
@@ -94,7 +97,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     }
     const event = yield* turn.trace.draft("run.completed", "complete", answer.label)
     const id = yield* newId.message
-    const settled = yield* settleOrFail(turn, {
+    const settling = settleOrFail(turn, {
       end: "complete",
       reply: { id, content: reply, citations },
       inputTokens,
@@ -102,6 +105,8 @@ export const makeSettleTurn = Effect.gen(function* () {
       // The last event is true only if this statement succeeds.
       events: [...turn.trace.unstored(), event]
     })
+    // A run that is settled already does not change. A turn without one may be counted twice.
+    const settled = yield* retryDuringOutage(settling)
     if (settled._tag === "Fenced") yield* takenOver(turn, answer)
     if (settled._tag !== "Written") return yield* ModelStep.turnFailed()
     yield* emit(turn, { _tag: "RunEvent", event })
@@ -172,5 +177,14 @@ export const makeSettleTurn = Effect.gen(function* () {
       Effect.uninterruptible
     )
 
-  return { abandon, conclude, isTakenOver } as const
+  /**
+   * Ends the run of a turn that is refused because the answer to its first statement was lost, if there is one: it
+   * would keep its place in the conversation.
+   */
+  const endUnconfirmed = (scope: AgentScope, { persist, runId }: TurnStart, cause: Cause.Cause<unknown>) =>
+    persist && Option.exists(Cause.dieOption(cause), isOutage)
+      ? retryUntilStored(turns.settleEmpty(scope, runId, false))
+      : Effect.void
+
+  return { abandon, conclude, endUnconfirmed, isTakenOver } as const
 })

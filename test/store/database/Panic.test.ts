@@ -19,7 +19,7 @@ const writer = `
   import * as Effect from "effect/Effect"
   import * as Cause from "effect/Cause"
   import * as Fs from "node:fs"
-  import { isOutage } from "../src/http/server/Outage.ts"
+  import { isOutage } from "../src/concurrency/DatabaseOutage.ts"
   import { layerEmbedded, OnEngineFailure } from "../src/store/Database.ts"
   const [, , dataDir, seed, thread] = process.argv
   const fill = Effect.sync(() => {

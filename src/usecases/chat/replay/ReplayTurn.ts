@@ -17,6 +17,7 @@ import type { ReplayedRun, TurnOutcome } from "../../../domain/chat/ReplayedRun.
 import { RetrieveFilter } from "../../../domain/knowledge/Chunk.ts"
 import type { RecordedRun } from "../../../store/chat/RecordedRuns.ts"
 import * as Answer from "../Answer.ts"
+import type { TurnServices } from "../TurnServices.ts"
 import { runtimeTimeout } from "../ModelStep.ts"
 import type { Masking } from "../masking/Masking.ts"
 import * as StructuredReply from "../StructuredReply.ts"
@@ -33,7 +34,7 @@ interface EndedReplay {
 }
 
 /** The services of a replay: no tools, no channels, no mail, no writes. */
-export type ReplayEnvironment = Omit<Answer.TurnServices, "tools">
+export type ReplayEnvironment = Omit<TurnServices, "tools">
 
 /** The agent that answers the replay. */
 export interface ReplayAgent {
@@ -209,7 +210,7 @@ export const replay = Effect.fn("ReplayTurn.replay")(function* (
   const turn = yield* turnOf(scope, run, agent, timeout, bills)
   const divergence = yield* Deferred.make<never, RecordedTools.Divergence>()
   const tools = RecordedTools.make(run.events, agent.tools, divergence)
-  const services: Answer.TurnServices = { ...environment, tools: { forTurn: () => Effect.succeed(tools) } }
+  const services: TurnServices = { ...environment, tools: { forTurn: () => Effect.succeed(tools) } }
   const answering = requireRunnable(environment, run).pipe(
     Effect.zipRight(Answer.run(services, turn, run.history)),
     Effect.catchAll((failure) =>

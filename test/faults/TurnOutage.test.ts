@@ -1,0 +1,154 @@
+/** Turns that run while the connections to the database are lost, on a real PostgreSQL server. */
+import * as SqlClient from "@effect/sql/SqlClient"
+import { expect } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Ref from "effect/Ref"
+import * as Stream from "effect/Stream"
+import type { ReadScope } from "../../src/domain/accounts/Access.ts"
+import { layerPostgres } from "../../src/store/Database.ts"
+import { ChatTurn } from "../../src/usecases/chat/ChatTurn.ts"
+import * as Fixtures from "../Fixtures.ts"
+import { databaseProxy } from "../servers/DatabaseProxy.ts"
+import { serverLive, serverUrl } from "../TestDatabase.ts"
+import { chunk, request, type Reply, says, Script, turnLayer } from "../usecases/chat/TurnHarness.ts"
+
+/** What the database has of the agent's turns, read past the proxy. */
+const stored = (scope: ReadScope) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const messages = yield* sql<{ readonly role: string; readonly content: string }>`
+      select role, content from messages where agent_id = ${scope.agentId} order by position`
+    const runs = yield* sql<{ readonly status: string }>`
+      select status from agent_runs where agent_id = ${scope.agentId} order by started_at`
+    const [usage] = yield* sql<{ readonly turns: number }>`
+      select coalesce(sum(turns), 0)::int as turns from agent_usage where agent_id = ${scope.agentId}`
+    return { messages, runs: runs.map(({ status }) => status), turns: usage?.turns ?? 0 }
+  })
+
+/** Says `text`, once `during` has happened. */
+const saysAfter =
+  (during: Effect.Effect<void>, text: string): Reply =>
+  (asked) =>
+    Stream.concat(
+      says("Well. ")(asked).pipe(Stream.filter(({ _tag }) => _tag === "TextDelta")),
+      Stream.unwrap(Effect.as(during, says(text)(asked)))
+    )
+
+serverLive("Turns during an outage of the database", (it) => {
+  const withProxy = <A, E>(
+    use: (
+      proxy: Effect.Effect.Success<ReturnType<typeof databaseProxy>>,
+      scope: Effect.Effect.Success<ReturnType<typeof Fixtures.key>>
+    ) => Effect.Effect<A, E, ChatTurn | Script | SqlClient.SqlClient>
+  ) =>
+    Effect.gen(function* () {
+      const proxy = yield* databaseProxy(Redacted.value(yield* serverUrl))
+      const scope = yield* Fixtures.key(yield* Fixtures.agent())
+      const direct = yield* SqlClient.SqlClient
+      const behindProxy = Layer.build(
+        Layer.fresh(turnLayer()).pipe(
+          Layer.provide(layerPostgres({ url: Redacted.make(proxy.url), maxConnections: 5, tenantRole: null }))
+        )
+      )
+      const services = yield* behindProxy
+      return yield* use(proxy, scope).pipe(
+        Effect.provide(services),
+        Effect.provideService(SqlClient.SqlClient, direct)
+      )
+    })
+
+  it.scoped("A reply that is complete while the database is away is stored when it is back", () =>
+    withProxy((proxy, scope) =>
+      Effect.gen(function* () {
+        const { reply } = yield* Script
+        const away = Effect.zipRight(proxy.close, Effect.forkDaemon(Effect.delay(proxy.open, "1500 millis")))
+        yield* Ref.set(reply, saysAfter(Effect.asVoid(away), "It is forty-two."))
+        const answered = yield* Effect.flatMap(ChatTurn, ({ complete }) =>
+          complete(scope, { ...request(), includeRealtimeToken: false })
+        )
+        expect(answered.reply).toBe("Well. It is forty-two.")
+        expect(yield* stored(scope)).toEqual({
+          messages: [
+            { role: "user", content: "Hello?" },
+            { role: "assistant", content: "Well. It is forty-two." }
+          ],
+          runs: ["complete"],
+          turns: 1
+        })
+      })
+    )
+  )
+
+  it.scoped("A reply whose storage was not confirmed is stored once, and is the reply", () =>
+    withProxy((proxy, scope) =>
+      Effect.gen(function* () {
+        const { reply } = yield* Script
+        yield* Ref.set(reply, saysAfter(proxy.loseAnswerTo("It is forty-three."), "It is forty-three."))
+        const answered = yield* Effect.flatMap(ChatTurn, ({ complete }) =>
+          complete(scope, { ...request(), includeRealtimeToken: false })
+        )
+        expect(answered.reply).toBe("Well. It is forty-three.")
+        expect(yield* stored(scope)).toEqual({
+          messages: [
+            { role: "user", content: "Hello?" },
+            { role: "assistant", content: "Well. It is forty-three." }
+          ],
+          runs: ["complete"],
+          turns: 1
+        })
+      })
+    )
+  )
+
+  it.scoped("A turn that stores nothing is answered and counted once the database is back", () =>
+    withProxy((proxy, scope) =>
+      Effect.gen(function* () {
+        const { reply } = yield* Script
+        const away = Effect.zipRight(proxy.close, Effect.forkDaemon(Effect.delay(proxy.open, "1500 millis")))
+        yield* Ref.set(reply, saysAfter(Effect.asVoid(away), "It is forty-four."))
+        const answered = yield* Effect.flatMap(ChatTurn, ({ complete }) =>
+          complete(scope, { ...request({ persist: false }), includeRealtimeToken: false })
+        )
+        expect(answered.reply).toBe("Well. It is forty-four.")
+        expect(yield* stored(scope)).toEqual({ messages: [], runs: [], turns: 1 })
+      })
+    )
+  )
+
+  it.scoped("The passages of a found chunk are read once the database is back", () =>
+    withProxy((proxy, scope) =>
+      Effect.gen(function* () {
+        const { chunks } = yield* Script
+        yield* Ref.set(chunks, [chunk(1)])
+        yield* proxy.loseAnswerTo("chk_1")
+        const answered = yield* Effect.flatMap(ChatTurn, ({ complete }) =>
+          complete(scope, { ...request(), includeRealtimeToken: false })
+        )
+        expect(answered.reply).toBe("Hello")
+      })
+    )
+  )
+
+  it.scoped("A turn whose beginning was not confirmed keeps no place in its conversation", () =>
+    withProxy((proxy, scope) =>
+      Effect.gen(function* () {
+        const turns = yield* ChatTurn
+        const first = yield* turns.complete(scope, { ...request(), includeRealtimeToken: false })
+        const next = (message: string) => ({
+          ...request({ message, conversationId: first.conversationId }),
+          includeRealtimeToken: false
+        })
+        yield* proxy.loseAnswerTo("Are you lost?")
+        const lost = yield* Effect.sandbox(turns.complete(scope, next("Are you lost?"))).pipe(Effect.either)
+        expect(Either.isLeft(lost)).toBe(true)
+        const following = yield* Effect.fork(turns.complete(scope, next("Are you there?")))
+        expect((yield* Fiber.join(following).pipe(Effect.timeout("8 seconds"))).reply).toBe("Hello")
+        expect((yield* stored(scope)).runs).toEqual(["complete", "failed", "complete"])
+      })
+    )
+  )
+})
