@@ -2,11 +2,12 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
+import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import type { ReadScope } from "../../src/domain/accounts/Access.ts"
 import { layerPostgres } from "../../src/store/Database.ts"
@@ -143,11 +144,29 @@ serverLive("Turns during an outage of the database", (it) => {
           includeRealtimeToken: false
         })
         yield* proxy.loseAnswerTo("Are you lost?")
-        const lost = yield* Effect.sandbox(turns.complete(scope, next("Are you lost?"))).pipe(Effect.either)
-        expect(Either.isLeft(lost)).toBe(true)
+        expect(Exit.isFailure(yield* Effect.exit(turns.complete(scope, next("Are you lost?"))))).toBe(true)
         const following = yield* Effect.fork(turns.complete(scope, next("Are you there?")))
         expect((yield* Fiber.join(following).pipe(Effect.timeout("8 seconds"))).reply).toBe("Hello")
         expect((yield* stored(scope)).runs).toEqual(["complete", "failed", "complete"])
+      })
+    )
+  )
+
+  it.scoped("A turn whose beginning was not confirmed is begun again with the same Idempotency-Key", () =>
+    withProxy((proxy, scope) =>
+      Effect.gen(function* () {
+        const turns = yield* ChatTurn
+        const claim = { keyId: scope.keyId, idempotencyKey: "once", requestHash: "hash" }
+        const complete = turns.completeOnce(
+          scope,
+          { ...request({ message: "Are you lost?" }), includeRealtimeToken: false },
+          claim
+        )
+        yield* proxy.loseAnswerTo("COMMIT")
+        expect(Exit.isFailure(yield* Effect.exit(complete))).toBe(true)
+        const repeated = yield* Effect.retry(complete, { schedule: Schedule.spaced("200 millis"), times: 40 })
+        expect(repeated.reply).toBe("Hello")
+        expect((yield* stored(scope)).runs).toEqual(["failed", "complete"])
       })
     )
   )

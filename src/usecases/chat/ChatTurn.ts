@@ -26,7 +26,7 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
 import { withoutServices } from "../../concurrency/WithoutServices.ts"
 import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
-import { Turns } from "../../store/chat/Turns.ts"
+import { Turns, type TurnStart } from "../../store/chat/Turns.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
 import {
@@ -114,12 +114,16 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return turn
     })
 
+    const releaseKey = (scope: AgentScope, claim: TurnClaim | null, opening: TurnStart) =>
+      claim === null ? Effect.void : startTurn.releaseClaim(scope, claim, opening)
+
     const begin = CheapSpans.fn("ChatTurn.begin")(function* <E>(
       scope: ReadScope,
       channel: ConversationChannel,
       request: ChatTurnRequest,
       options: TurnOptions,
-      admit: Admit<E>
+      admit: Admit<E>,
+      claim: TurnClaim | null
     ) {
       if (hasRuntimeData(request) && !settings.runtimeData) {
         return yield* new RuntimeDataUnavailable({ message: "Runtime-data forwarding is unavailable." })
@@ -129,7 +133,9 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
       const opened = yield* startTurn.open(scope, channel, request, options)
       const { admission, opening } = yield* admit(scope, opened.opening).pipe(
-        Effect.tapErrorCause((cause) => endUnconfirmed(scope, opened.opening, cause))
+        Effect.tapErrorCause((cause) =>
+          endUnconfirmed(scope, opened.opening, cause, releaseKey(scope, claim, opened.opening))
+        )
       )
       return yield* makeTurn(
         scope,
@@ -229,16 +235,16 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     /** Releases the Idempotency-Key of a turn that is refused while it waits, before its end: a kill leaves no key. */
-    const releaseKey = (
+    const releaseKeyOfRefused = (
       { opening, scope }: Turn,
       claim: TurnClaim | null,
       why: TurnFailure | ConversationNotActive
     ) =>
-      claim === null || why._tag !== "CONVERSATION_NOT_ACTIVE"
-        ? Effect.void
-        : Effect.catchAllCause(startTurn.releaseClaim(scope, claim, opening), (cause) =>
+      why._tag === "CONVERSATION_NOT_ACTIVE"
+        ? Effect.catchAllCause(releaseKey(scope, claim, opening), (cause) =>
             Effect.logWarning("An Idempotency-Key could not be released", cause)
           )
+        : Effect.void
 
     /** Runs the turn, and ends it exactly once, whatever happens. */
     const runToEnd = (turn: Turn, ready: Ready, claim: TurnClaim | null) =>
@@ -247,7 +253,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
           onSuccess: () => close(turn, ready, Exit.void),
           onFailure: (cause) =>
             Effect.flatMap(failureOf(cause), (failure) =>
-              releaseKey(turn, claim, failure).pipe(
+              releaseKeyOfRefused(turn, claim, failure).pipe(
                 Effect.zipRight(abandon(turn, failure)),
                 Effect.zipRight(close(turn, ready, Exit.fail(failure)))
               )
@@ -280,7 +286,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       const ready = yield* Deferred.make<void, TurnFailure | ConversationNotActive>()
       // Uninterruptible from the first row to the fork of the fiber that settles it: a disconnect is noticed later.
       return yield* Effect.uninterruptibleMask((restore) =>
-        begin(scope, channel, request, options, admit).pipe(
+        begin(scope, channel, request, options, admit, claim).pipe(
           Effect.tap((turn) => launch(turn, ready, claim)),
           // After a disconnect while the turn waits, nobody reads its parts: the turn must not wait for a reader.
           Effect.tap((turn) => Effect.onInterrupt(restore(Deferred.await(ready)), () => onDisconnect(turn)))

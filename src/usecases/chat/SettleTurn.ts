@@ -179,11 +179,16 @@ export const makeSettleTurn = Effect.gen(function* () {
 
   /**
    * Ends the run of a turn that is refused because the answer to its first statement was lost, if there is one: it
-   * would keep its place in the conversation.
+   * would keep its place in the conversation. `releaseKey` lets the request be sent again with its Idempotency-Key.
    */
-  const endUnconfirmed = (scope: AgentScope, { persist, runId }: TurnStart, cause: Cause.Cause<unknown>) =>
+  const endUnconfirmed = (
+    scope: AgentScope,
+    { persist, runId }: TurnStart,
+    cause: Cause.Cause<unknown>,
+    releaseKey: Effect.Effect<void>
+  ) =>
     persist && Option.exists(Cause.dieOption(cause), isOutage)
-      ? retryUntilStored(turns.settleEmpty(scope, runId, false))
+      ? retryUntilStored(Effect.zipRight(releaseKey, turns.settleEmpty(scope, runId, false)))
       : Effect.void
 
   return { abandon, conclude, endUnconfirmed, isTakenOver } as const
