@@ -51,7 +51,7 @@ export const request = Effect.fn("Fetch.request")(function* (
 
 const advice: Readonly<Record<number, string>> = {
   401: " It asks for a login, and only public pages are read.",
-  403: " It does not let Spoke in.",
+  403: " It refuses access to Spoke.",
   404: " Check the address.",
   410: " It is gone for good.",
   429: " It asks for fewer requests."

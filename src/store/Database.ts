@@ -128,7 +128,7 @@ const unavailable = ({ cause, message }: SqlError) => {
   return new DatabaseUnavailable({
     message: /^E[A-Z_]+$/u.test(code)
       ? `The PostgreSQL server cannot be reached (${code}).`
-      : `The PostgreSQL server does not let us in: ${message}.`
+      : `The PostgreSQL server refuses the connection: ${message}.`
   })
 }
 

@@ -225,7 +225,7 @@ describe("spoke doctor", () => {
     Effect.gen(function* () {
       const server = yield* mailServer()
       const given = { SMTP_URL: Redacted.value(server.url), ALERT_EMAIL: "operator@museum.example" }
-      expect((yield* findings(given)).of("mail")).toBe("ok: the server lets us in")
+      expect((yield* findings(given)).of("mail")).toBe("ok: the server accepts the sign-in")
       const wrong = yield* findings({ ...given, SMTP_URL: Redacted.value(server.urlOf("canary-password")) })
       expect(wrong.of("mail")).toBe("problem: The mail server refused the login (EAUTH, 535). See SMTP_URL.")
       expect(server.received).toEqual([])

@@ -116,7 +116,7 @@ export class RunningTurns extends Effect.Service<RunningTurns>()("usecases/chat/
       if (long.length === 0) return
       // Each may fail independently. Both are repeated at the next tick.
       yield* warnOnFailure("Events of running turns could not be stored", storeEvents(long))
-      yield* warnOnFailure("Wishes to stop could not be read", stopRequested)
+      yield* warnOnFailure("Requests to stop turns could not be read", stopRequested)
     })
     yield* poll.pipe(Effect.repeat(Schedule.spaced(pollInterval)), Effect.forkScoped)
 

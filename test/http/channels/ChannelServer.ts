@@ -126,7 +126,7 @@ const mails: typeof MailSubmission.Service = {
         ? Effect.void
         : new SubmissionError({
             reason: "Refused",
-            message: "The mail server does not let the user in.",
+            message: "The mail server refuses the user or the password.",
             retryable: false
           })
     }),

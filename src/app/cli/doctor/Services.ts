@@ -212,7 +212,7 @@ export const checkMail = ({ alertEmail, mail }: Settings) =>
     yield* verify(mail.url)
     return alertEmail === null
       ? [warning("mail", "the server accepts the sign-in, but there is no recipient: set ALERT_EMAIL")]
-      : [ok("mail", "the server lets us in")]
+      : [ok("mail", "the server accepts the sign-in")]
   }).pipe(Effect.catchAll(({ message }) => Effect.succeed([problem("mail", `${message} See SMTP_URL.`)])))
 
 /** Sends an empty batch, which a collector accepts. */
