@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as LongIntegers from "../../domain/agents/LongIntegers.ts"
 import { scopesIn } from "../../domain/agents/ToolConnection.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
 import { challengeParameter } from "../../domain/BearerChallenge.ts"
@@ -123,8 +124,14 @@ const isLastFor = (id: number) => {
     ).length > 0
 }
 
-const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
-  const [parseErrors, values] = Arr.separate(textsOf(response).map(Json.parseExactly))
+const resultOf = (
+  response: OutboundResponse,
+  id: number,
+  method: string
+): Effect.Effect<JsonObject, ToolFailure> => {
+  // Schemas of tools may have limits of 64 bits, which must stay numbers.
+  const parse = method === "tools/call" ? Json.parseExactly : Json.parse
+  const [parseErrors, values] = Arr.separate(textsOf(response).map((text) => parse(text)))
   const [message] = answersTo(id, values)
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
   // Earlier versions have no result type.
@@ -222,7 +229,7 @@ export const open = Effect.fn("McpSession.open")(function* (
           ...headers,
           ...extraHeaders
         },
-        body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+        body: LongIntegers.writeMarked({ jsonrpc: "2.0", ...message }),
         ...(isLast === undefined ? {} : { isLast })
       },
       timeoutSeconds
@@ -239,7 +246,7 @@ export const open = Effect.fn("McpSession.open")(function* (
   ) {
     const id = nextId++
     const response = yield* post({ id, method, params }, timeoutSeconds, extraHeaders, isLastFor(id))
-    return { result: Effect.flatMap(accepted(response), () => resultOf(response, id)), response }
+    return { result: Effect.flatMap(accepted(response), () => resultOf(response, id, method)), response }
   })
 
   const askStateless: Ask = (method, params, timeoutSeconds, extraHeaders = {}) =>
@@ -317,7 +324,7 @@ export const open = Effect.fn("McpSession.open")(function* (
     { inputSchema, name }: RemoteTool,
     input: JsonObject
   ) {
-    const params = { name, arguments: input }
+    const params = { name, arguments: LongIntegers.withMarks(inputSchema, input) }
     const raw = yield* isStateless
       ? askStateless("tools/call", params, callTimeoutSeconds, {
           "mcp-name": McpHeaders.encodeHeaderValue(name),

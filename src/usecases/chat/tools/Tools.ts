@@ -17,6 +17,7 @@ import type { TenantScope } from "../../../domain/accounts/Account.ts"
 import type { ChatTurnRequest } from "../../../domain/chat/ChatTurn.ts"
 import { newId } from "../../../domain/Ids.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
+import * as LongIntegers from "../../../domain/agents/LongIntegers.ts"
 import { slotOf } from "../../../domain/agents/Tool.ts"
 import { type ToolFailure, toolFailure } from "../../../domain/agents/ToolFailure.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
@@ -174,7 +175,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         const refused = (code: ToolFailure["code"], text: string) => Effect.fail(toolFailure(code, text))
         if (found === undefined) return yield* refused("UNKNOWN_TOOL", "there is no tool of this name")
         if (input === null) return yield* refused("INVALID_ARGUMENTS", "expected a JSON object")
-        const problems = Arguments.validationProblems(found.declaration.parameters, input)
+        const { parameters } = found.declaration
+        const problems = Arguments.validationProblems(parameters, LongIntegers.toDoubles(parameters, input))
         if (problems.length > 0) return yield* refused("INVALID_ARGUMENTS", problems.join("; "))
         const { timeoutMillis } = found
         const answer = yield* Effect.timeoutFail(found.call(input, progress), {

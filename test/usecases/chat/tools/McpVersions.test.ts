@@ -337,6 +337,16 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
     })
   )
 
+  it.scoped("may limit parameters to integers of 64 bits, and models get these limits as numbers", () =>
+    Effect.gen(function* () {
+      // As long as it is written in JSON.
+      const maximum = 9_223_372_036_854_775_807
+      const { url } = yield* served(stateless([find({ type: "object", properties: { id: { maximum } } })]))
+      const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(one?.declaration.parameters).toEqual({ type: "object", properties: { id: { maximum } } })
+    })
+  )
+
   it.scoped("sets how long its list is cached: not at all for 0", () =>
     Effect.gen(function* () {
       const { asked, url } = yield* served(stateless([plain], { ttlMs: 0 }))
