@@ -128,12 +128,7 @@ class AnthropicDecoder implements Decoder {
     return null
   }
 
-  #startBlock(
-    index: unknown,
-    block: unknown,
-    data: string,
-    parts: Array<ModelPart>
-  ): ModelError | null {
+  #startBlock(index: unknown, block: unknown, data: string, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(block) || typeof index !== "number") return Failure.malformed("a block has a wrong shape")
     if (block.type === "text") return this.#addText(block.text ?? "", parts)
     if (block.type === "thinking") {

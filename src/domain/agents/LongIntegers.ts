@@ -3,7 +3,7 @@
  * and become numbers where the JSON Schema of the arguments asks for one.
  */
 import { isLongInteger } from "../Json.ts"
-import { isList, isObject, mapJsonObject, type JsonObject, type JsonValue } from "../JsonValue.ts"
+import { isList, isObject, type JsonObject, type JsonValue } from "../JsonValue.ts"
 
 /** Maximum number of schemas that are considered for one value. Beyond them, a string stays a string. */
 const maxAlternatives = 32
@@ -22,7 +22,7 @@ const alternativesOf = (schemas: ReadonlyArray<JsonValue | undefined>): Schemas 
 }
 
 const asksForNumber = (schemas: Schemas): boolean => {
-  const types = schemas.flatMap(({ type }) => (isList(type) ? type : [type]))
+  const types = schemas.flatMap(({ type = null }): ReadonlyArray<JsonValue> => (isList(type) ? type : [type]))
   return (types.includes("integer") || types.includes("number")) && !types.includes("string")
 }
 
