@@ -89,7 +89,6 @@ const decodeDiscovery = Schema.decodeUnknownOption(
 const decodeResult = Schema.decodeUnknownOption(
   Schema.Struct({
     content: Schema.optionalWith(Schema.Array(JsonObject), { nullable: true, default: () => [] }),
-    structuredContent: optional(JsonObject),
     isError: optional(Schema.Boolean)
   })
 )
@@ -175,10 +174,11 @@ type Ask = (
   headers?: Headers
 ) => Effect.Effect<JsonObject, ToolFailure>
 
-/** The text of a part, or of the resource that is embedded in it. */
+/** The text of a part, or of the resource that is embedded in it, or the resource that it links to. */
 const textOfPart = (part: JsonObject): string => {
-  const { resource, text = isObject(resource) ? resource["text"] : undefined, type } = part
-  return typeof text === "string" ? text : `(${String(type)})`
+  const { name, resource, text = isObject(resource) ? resource["text"] : undefined, type, uri } = part
+  if (typeof text === "string") return text
+  return type === "resource_link" ? `${String(name)}: ${String(uri)}` : `(${String(type)})`
 }
 
 /** Reads the pages of the server's list. */
@@ -334,8 +334,10 @@ export const open = Effect.fn("McpSession.open")(function* (
     const result = Option.getOrUndefined(decodeResult(raw))
     if (result === undefined) return yield* Effect.fail(failed("the MCP server's answer is not a result"))
     const text = result.content.map(textOfPart).join("\n")
-    if (result.isError === true) return yield* Effect.fail(failed(text))
-    const output: JsonValue = result.structuredContent ?? text
+    const structured = raw["structuredContent"] ?? null
+    if (result.isError === true)
+      return yield* Effect.fail(failed(text === "" ? JSON.stringify(structured) : text))
+    const output: JsonValue = structured ?? text
     return output
   })
 

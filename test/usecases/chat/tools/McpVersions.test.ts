@@ -78,8 +78,8 @@ const turn: CallingTurn = {
   endUserId: null
 }
 
-const toolAt = (url: string): AgentTool => ({
-  _tag: "Configured",
+const toolAt = (url: string) => ({
+  _tag: "Configured" as const,
   id: ToolId.make("tol_1"),
   name: "docs",
   version: 1,
@@ -334,6 +334,54 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
         Array.from({ length: 64 }, (_, at) => `docs_find${at}`)
       )
       expect(methods(asked).filter((method) => method === "tools/list")).toHaveLength(10)
+    })
+  )
+
+  it.scoped("keeps its cached list, however many servers another tenant has", () =>
+    Effect.gen(function* () {
+      let lists = 0
+      const fetch: (typeof OutboundHttp.Service)["fetch"] = ({ body, url }) => {
+        const sent: Asked["body"] = JSON.parse(body?.toString() ?? "{}")
+        if (sent.method === "tools/list") lists += 1
+        const answer = {
+          jsonrpc: "2.0",
+          id: sent.id,
+          ...stateless([plain])({ method: "POST", headers: {}, body: sent })
+        }
+        const headers = { "content-type": "application/json" }
+        return Effect.succeed({ url, status: 200, headers, body: Buffer.from(JSON.stringify(answer)) })
+      }
+      const source = yield* Effect.provideService(mcpSource, OutboundHttp, { fetch })
+      const tool = toolAt("https://mcp.example/mcp")
+      yield* source.open(tool, turn)
+      const other = { ...turn, scope: { ...turn.scope, tenantId: TenantId.make("ten_2") } }
+      for (let at = 0; at < 300; at++)
+        yield* source.open({ ...tool, id: ToolId.make(`tol_other${at}`) }, other)
+      expect(lists).toBe(301)
+      yield* source.open(tool, turn)
+      expect(lists).toBe(301)
+      // The oldest ones of the other tenant made room.
+      yield* source.open({ ...tool, id: ToolId.make("tol_other0") }, other)
+      expect(lists).toBe(302)
+    })
+  )
+
+  it.scoped("may answer with structured content of any kind, also for an error without text", () =>
+    Effect.gen(function* () {
+      const results = [
+        { content: [], structuredContent: [{ id: 1 }] },
+        { structuredContent: { code: 7 }, isError: true },
+        { content: [{ type: "resource_link", name: "Terms", uri: "https://docs.example/terms" }] }
+      ]
+      const { url } = yield* served((one) =>
+        stateless([plain], { ttlMs: 0 }, { result: { resultType: "complete", ...results[0] } })(one)
+      )
+      const [tool] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(yield* tool!.call({}, silent)).toEqual([{ id: 1 }])
+      results.shift()
+      expect((yield* Effect.flip(tool!.call({}, silent))).message).toBe('TOOL_FAILED: {"code":7}')
+      results.shift()
+      expect(yield* tool!.call({}, silent)).toBe("Terms: https://docs.example/terms")
     })
   )
 
