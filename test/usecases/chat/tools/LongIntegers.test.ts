@@ -25,7 +25,7 @@ import { request, type Reply, says, Script, turnLayer } from "../TurnHarness.ts"
 const parameters = {
   type: "object",
   properties: {
-    id: { type: "integer", maximum: 9_223_372_036_854_775_807 },
+    id: { type: "integer", maximum: 2 ** 63 },
     ids: { type: "array", items: { anyOf: [{ type: "integer" }, { type: "null" }] } },
     text: { type: "string" }
   },

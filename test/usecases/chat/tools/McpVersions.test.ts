@@ -9,7 +9,7 @@ import { layerUndici } from "../../../../src/capabilities/OutboundHttp/Undici.ts
 import { OutboundHttp } from "../../../../src/capabilities/OutboundHttp.ts"
 import * as McpHeaders from "../../../../src/capabilities/ToolSources/McpHeaders.ts"
 import { mcpSource } from "../../../../src/capabilities/ToolSources/Mcp.ts"
-import type { AgentTool, CallingTurn } from "../../../../src/capabilities/ToolSources.ts"
+import type { CallingTurn } from "../../../../src/capabilities/ToolSources.ts"
 import { ToolDefinition, ToolId } from "../../../../src/domain/agents/Tool.ts"
 import { AgentId, RunId, TenantId } from "../../../../src/domain/Ids.ts"
 import type { JsonObject } from "../../../../src/domain/Text.ts"
@@ -388,7 +388,7 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
   it.scoped("may limit parameters to integers of 64 bits, and models get these limits as numbers", () =>
     Effect.gen(function* () {
       // As long as it is written in JSON.
-      const maximum = 9_223_372_036_854_775_807
+      const maximum = 2 ** 63
       const { url } = yield* served(stateless([find({ type: "object", properties: { id: { maximum } } })]))
       const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
       expect(one?.declaration.parameters).toEqual({ type: "object", properties: { id: { maximum } } })
