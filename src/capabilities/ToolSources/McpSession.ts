@@ -54,7 +54,7 @@ const Message = Schema.Struct({
   /** Of a request by the server. Its ids have nothing to do with ours. */
   method: optional(Schema.String),
   result: optional(JsonObject),
-  error: optional(Schema.Struct({ code: Schema.Number, message: Schema.String }))
+  error: optional(Schema.Struct({ message: Schema.String }))
 })
 const decodeMessage = Schema.decodeUnknownOption(Message)
 
@@ -98,7 +98,7 @@ const failed = (message: string) => toolFailure("TOOL_FAILED", message)
 /** The JSON texts of an answer, which is one message or a stream of events. */
 const textsOf = (response: OutboundResponse): ReadonlyArray<string> => {
   const text = Exchange.textOf(response)
-  if (!(response.headers["content-type"] ?? "").startsWith("text/event-stream")) return [text]
+  if (!/^\s*text\/event-stream\b/i.test(response.headers["content-type"] ?? "")) return [text]
   return text.split(/\r?\n\r?\n|\r\r/).map((event) =>
     event
       .split(/\r\n|\r|\n/)

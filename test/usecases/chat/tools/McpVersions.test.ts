@@ -28,7 +28,7 @@ interface Asked {
 interface Reply {
   readonly status?: number
   readonly result?: unknown
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown } | null
+  readonly error?: { readonly code?: number; readonly message: string; readonly data?: unknown } | null
   readonly headers?: Readonly<Record<string, string>>
   /** Messages of its own, before the answer in the same stream of events. */
   readonly messages?: ReadonlyArray<unknown>
@@ -382,6 +382,24 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
       expect((yield* Effect.flip(tool!.call({}, silent))).message).toBe('TOOL_FAILED: {"code":7}')
       results.shift()
       expect(yield* tool!.call({}, silent)).toBe("Terms: https://docs.example/terms")
+    })
+  )
+
+  it.scoped("may write the type of its answer in capitals, and leave out the code of an error", () =>
+    Effect.gen(function* () {
+      const headers = { "content-type": "Text/Event-Stream; charset=utf-8" }
+      const replies: ReadonlyArray<Reply> = [
+        { result: text("Found."), messages: [], headers },
+        { result: undefined, error: { message: "There is no such order" } }
+      ]
+      const { asked, url } = yield* served((one) => {
+        const called = methods(asked).filter((method) => method === "tools/call").length
+        return stateless([plain], {}, replies[called - 1])(one)
+      })
+      const [tool] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(yield* tool!.call({}, silent)).toBe("Found.")
+      const { message } = yield* Effect.flip(tool!.call({}, silent))
+      expect(message).toBe("TOOL_FAILED: There is no such order")
     })
   )
 
