@@ -42,7 +42,7 @@ const finish = {
 }
 
 describe("A model object of the AI SDK", () => {
-  it.effect("that finishes by an error has failed, in both versions of the specification", () =>
+  it.effect("that finishes by an error has failed, whichever version it is of", () =>
     Effect.gen(function* () {
       for (const finishReason of ["error", { unified: "error", raw: "MALFORMED_FUNCTION_CALL" }]) {
         const { layer } = saying(delta("Half"), { ...finish, finishReason })
