@@ -61,17 +61,17 @@ export const parse = (
 /** A string, whose contents stay, or a number. The closing quote is optional, so that the search takes linear time. */
 const stringOrNumber = /"[^"\\]*(?:\\.[^"\\]*)*"?|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/gs
 /** The shortest integer that a double may not hold has 16 digits. */
-const longInteger = /^-?\d{16,}$/
+const longInteger = /^-?[1-9]\d{15,}$/
+
+/** Whether `text` is an integer of JSON that a double may not hold. */
+export const isLongInteger = (text: string): boolean =>
+  longInteger.test(text) && !Number.isSafeInteger(Number(text))
 
 /** {@link parse}. Integers that a double may not hold, such as long ids, become strings with all their digits. */
 export const parseExactly = (text: string): Either.Either<JsonValue, JsonProblem> => {
   const value = parse(text)
   if (Either.isLeft(value) || !/\d{16}/.test(text)) return value
-  return parse(
-    text.replace(stringOrNumber, (token) =>
-      longInteger.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token
-    )
-  )
+  return parse(text.replace(stringOrNumber, (token) => (isLongInteger(token) ? `"${token}"` : token)))
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -370,6 +370,7 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
         Either.map(
           HttpRequest.requestOf(
             { method: "GET", url: "https://a.example/", headers: {}, query: {} },
+            {},
             input,
             []
           ),

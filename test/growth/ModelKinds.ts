@@ -169,6 +169,7 @@ export const modelKinds: ReadonlyArray<Kind> = [
     ({ HttpRequest }, { input, method }) =>
       HttpRequest.requestOf(
         { method, url: "https://a.example/{id}?q=1", headers: {}, query: {} },
+        { properties: { deep: { type: "object" } } },
         (typeof input === "object" ? input : {}) as never,
         [{ to: "body:/a/b", value: "x" }]
       )

@@ -125,8 +125,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
 }
 
 /** A string in the second version, an object in the third. */
-const reasonOf = (reason: unknown): FinishReason =>
-  reasons[String(isObject(reason) ? reason.unified : reason)] ?? "other"
+const reasonOf = (reason: unknown): string => String(isObject(reason) ? reason.unified : reason)
 
 /** Numbers in the second version, objects in the third. */
 const tokenCountsOf = (usage: unknown) => {
@@ -229,13 +228,15 @@ const replyOf = (model: AiSdkModel, request: ModelRequest): Stream.Stream<ModelP
           case "error":
             return { failed: part.error }
           case "finish": {
+            const reason = reasonOf(part.finishReason)
+            if (reason === "error") return Failure.fromStreamedError(null)
             const { cached, input, output, reasoning } = tokenCountsOf(part.usage)
             reasoningBlocks.end(parts)
             text.end(parts)
             hasFinished = true
             parts.push({
               _tag: "Finish",
-              reason: hasCalls ? "tool-calls" : reasonOf(part.finishReason),
+              reason: hasCalls ? "tool-calls" : (reasons[reason] ?? "other"),
               ...usageOf(request, text.text, input, output, cached, reasoning)
             })
             return parts

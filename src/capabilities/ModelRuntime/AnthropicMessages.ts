@@ -3,6 +3,8 @@
  * Effect: that adds a tokenizer in WebAssembly, decodes each event with a schema, which is slow, and lacks our
  * time-outs and errors.
  */
+import * as Either from "effect/Either"
+import * as Json from "../../domain/Json.ts"
 import { typeId } from "../../domain/Ids.ts"
 import {
   type FinishReason,
@@ -49,6 +51,13 @@ const inputOf = (usage: WireObject): number | null => {
   )
 }
 
+/** The arguments in the start of a tool call, with all digits of long integers. */
+const wholeInput = (data: string): string => {
+  const event = Either.getOrNull(Json.parseExactly(data))
+  const block = isObject(event) ? event.content_block : null
+  return JSON.stringify(isObject(block) ? block.input : null)
+}
+
 class AnthropicDecoder implements Decoder {
   readonly #request: ModelRequest
   readonly #calls = new ToolCalls()
@@ -74,7 +83,7 @@ class AnthropicDecoder implements Decoder {
       case "message_start":
         return this.#startMessage(event.message)
       case "content_block_start":
-        return this.#startBlock(event.index, event.content_block, parts)
+        return this.#startBlock(event.index, event.content_block, data, parts)
       case "content_block_delta":
         return this.#blockDelta(event.index, event.delta, parts)
       case "content_block_stop":
@@ -119,7 +128,7 @@ class AnthropicDecoder implements Decoder {
     return null
   }
 
-  #startBlock(index: unknown, block: unknown, parts: Array<ModelPart>): ModelError | null {
+  #startBlock(index: unknown, block: unknown, data: string, parts: Array<ModelPart>): ModelError | null {
     if (!isObject(block) || typeof index !== "number") return Failure.malformed("a block has a wrong shape")
     if (block.type === "text") return this.#addText(block.text ?? "", parts)
     if (block.type === "thinking") {
@@ -139,7 +148,7 @@ class AnthropicDecoder implements Decoder {
     this.#callIndexes.add(index)
     // The arguments come in pieces, but some servers send all of them here.
     const isWhole = isObject(input) && Object.keys(input).length > 0
-    return this.#addCall({ slot: index, id, name, rawInput: isWhole ? JSON.stringify(input) : "" })
+    return this.#addCall({ slot: index, id, name, rawInput: isWhole ? wholeInput(data) : "" })
   }
 
   #blockDelta(index: unknown, delta: unknown, parts: Array<ModelPart>): ModelError | null {

@@ -22,9 +22,25 @@ import { itemsOf } from "../../domain/JsonValue.ts"
 const reasons: Readonly<Record<string, FinishReason>> = {
   stop: "stop",
   length: "length",
+  max_tokens: "length",
+  model_length: "length",
   content_filter: "content-filter",
   tool_calls: "tool-calls",
   function_call: "tool-calls"
+}
+
+/** Errors for the finish reasons of replies that were broken off. */
+const brokenReasons: ReadonlyMap<string, WireObject | null> = new Map([
+  ["error", null],
+  ["insufficient_system_resource", { type: "server_error" }]
+])
+
+/** The text of a content's part; null when it has a wrong shape. Mistral sends parts, also in its thinking. */
+const textIn = (content: unknown): string | null => {
+  if (typeof content === "string") return content
+  if (!Array.isArray(content)) return null
+  const texts = itemsOf(content).map((part) => (isObject(part) && part.type === "text" ? part.text : ""))
+  return texts.every((text) => typeof text === "string") ? texts.join("") : null
 }
 
 /** Null when the piece has an invalid shape. `provider` is its address. */
@@ -34,7 +50,8 @@ const pieceOf = (value: unknown, position: number, provider: string): CallPiece 
   const call = isAbsent(value.function) ? {} : value.function
   if (!isObject(call)) return null
   const name = call.name ?? ""
-  const rawInput = call.arguments ?? ""
+  // Mistral allows an object.
+  const rawInput = isObject(call.arguments) ? JSON.stringify(call.arguments) : (call.arguments ?? "")
   if (typeof name !== "string" || typeof rawInput !== "string") return null
   return {
     slot: typeof index === "number" ? index : position,
@@ -64,8 +81,9 @@ class ChatDecoder implements Decoder {
   read(data: string, parts: Array<ModelPart>): ModelError | null {
     if (data === "[DONE]") return this.end(parts)
     const event = parseObject(data)
+    const error = event === null || !Array.isArray(event.choices) ? Failure.errorIn(data) : event.error
+    if (!isAbsent(error)) return Failure.fromStreamedError(error)
     if (event === null) return Failure.malformed("a frame is not JSON")
-    if (!isAbsent(event.error)) return Failure.fromStreamedError(event.error)
     if (isObject(event.usage)) this.#usage = event.usage
     if (!Array.isArray(event.choices)) {
       return isAbsent(event.choices) && this.#usage !== null
@@ -111,17 +129,40 @@ class ChatDecoder implements Decoder {
     if (!isAbsent(delta)) {
       if (!isObject(delta)) return Failure.malformed("a delta has a wrong shape")
       if (!this.#addReasoning(delta, parts)) return Failure.malformed("the reasoning is too long")
-      for (const text of [delta.content, delta.refusal]) {
-        if (isAbsent(text) || text === "") continue
-        if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
-        if (!this.#text.add(text, parts)) return Failure.malformed("the reply is too long")
-      }
+      const failure = this.#addContent(delta.content, parts) ?? this.#addContent(delta.refusal, parts)
+      if (failure !== null) return failure
       if (!isAbsent(delta.tool_calls) && !this.#addCalls(delta.tool_calls)) {
         return Failure.malformed("a tool call has a wrong shape")
       }
     }
     if (typeof finish_reason === "string" && finish_reason !== "") this.#reason = finish_reason
+    const broken = brokenReasons.get(this.#reason ?? "")
+    return broken === undefined ? null : Failure.fromStreamedError(broken)
+  }
+
+  #addContent(content: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (isAbsent(content) || content === "") return null
+    if (typeof content === "string") return this.#addText(content, parts)
+    if (!Array.isArray(content)) return Failure.malformed("a delta's text has a wrong shape")
+    for (const part of itemsOf(content)) {
+      const failure = this.#addPart(part, parts)
+      if (failure !== null) return failure
+    }
     return null
+  }
+
+  /** Thinking in the content is not expected back. Parts such as references are not part of the reply. */
+  #addPart(part: unknown, parts: Array<ModelPart>): ModelError | null {
+    if (!isObject(part)) return Failure.malformed("a part of the content has a wrong shape")
+    if (part.type !== "thinking" && part.type !== "text") return null
+    const text = part.type === "thinking" ? textIn(part.thinking) : part.text
+    if (typeof text !== "string") return Failure.malformed("a delta's text has a wrong shape")
+    if (part.type === "text") return this.#addText(text, parts)
+    return this.#reasoning.add(text, parts) ? null : Failure.malformed("the reasoning is too long")
+  }
+
+  #addText(text: string, parts: Array<ModelPart>): ModelError | null {
+    return this.#text.add(text, parts) ? null : Failure.malformed("the reply is too long")
   }
 
   /** The field's name differs between services; some send both. */

@@ -37,6 +37,8 @@ export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<Mod
       const events = lines.push(bytes)
       if (events === null) return Failure.malformed("an event is too long")
       for (const data of events) {
+        // Some services send empty events so that the connection stays open.
+        if (data === "") continue
         const failure = decoder.read(data, parts)
         if (failure !== null || decoder.isFinished) return failure
       }
@@ -47,7 +49,7 @@ export const partsOf = (answered: Answered, decoder: Decoder): Stream.Stream<Mod
   const end = (parts: Array<ModelPart>): ModelError | null => {
     // Some providers omit the final blank line. An incomplete frame is an incomplete answer.
     const rest = lines.end()
-    if (rest !== null) decoder.read(rest, parts)
+    if (rest !== null && rest !== "") decoder.read(rest, parts)
     return decoder.isFinished ? null : decoder.end(parts)
   }
 

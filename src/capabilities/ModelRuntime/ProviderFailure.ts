@@ -2,15 +2,19 @@
  * Converts failures of a provider to our own error. A client's error contains the request, and with it the key, so only
  * words from fixed lists are passed on.
  */
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Json from "../../domain/Json.ts"
+import { itemsOf } from "../../domain/JsonValue.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
 import type { ProviderProblem } from "../../domain/chat/AgentRun.ts"
 import type { StreamingPostError } from "../StreamingPost.ts"
 import { ModelError } from "../ModelRuntime.ts"
-import { countOf, isObject, parseObject } from "./WireJson.ts"
+import { countOf, isObject } from "./WireJson.ts"
 
 /** Error codes that are useful for operators. Any other text of a provider may contain parts of the request. */
 const knownCodes = new Set([
+  "API_KEY_INVALID",
   "api_error",
   "authentication_error",
   "billing_error",
@@ -33,16 +37,27 @@ const knownCodes = new Set([
   "unsupported_value"
 ])
 
+/** The error in an answer or an event. Gemini sends it in a list, and others without a member for it. */
+export const errorIn = (text: string): unknown => {
+  const value: unknown = Either.getOrNull(Json.parsePiece(text))
+  const answer: unknown = Array.isArray(value) ? value[0] : value
+  if (!isObject(answer)) return undefined
+  return answer.object === "error" ? answer : answer.error
+}
+
 const knownCode = (error: unknown): string => {
   if (!isObject(error)) return ""
-  const code = [error.code, error.type].find((word) => typeof word === "string" && knownCodes.has(word))
+  const reasons = itemsOf(error.details).map((detail) => (isObject(detail) ? detail.reason : undefined))
+  const code = [error.code, error.type, ...reasons].find(
+    (word) => typeof word === "string" && knownCodes.has(word)
+  )
   return typeof code === "string" ? ` (${code})` : ""
 }
 
 /** A problem that an operator can fix, if the status and the provider's code identify it. */
 const operatorProblem = (status: number, code: string): ProviderProblem | undefined => {
   if (code.includes("quota") || code.includes("billing") || status === 402) return "quota_spent"
-  if (status === 401 || status === 403 || code.includes("invalid_api_key")) return "key_refused"
+  if (status === 401 || status === 403 || /invalid_api_key|API_KEY_INVALID/.test(code)) return "key_refused"
   return status === 404 || code.includes("model_not_found") ? "model_unknown" : undefined
 }
 
@@ -53,7 +68,7 @@ export const fromStatus = (
   body: string,
   now: number
 ): ModelError => {
-  const code = knownCode(parseObject(body)?.error)
+  const code = knownCode(errorIn(body))
   const message = `The provider answered with status ${status}${code}`
   // An exhausted quota is also a 429, and a pause does not help.
   const isQuotaExhausted = code.includes("quota") || code.includes("billing")

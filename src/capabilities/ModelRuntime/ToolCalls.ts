@@ -17,7 +17,7 @@ const isJsonObject = Schema.is(JsonObject)
 /** For a tool without parameters, models may send an empty text. */
 const inputOf = (rawInput: string): JsonObject | null => {
   if (rawInput.trim() === "") return {}
-  const parsed = Either.getOrNull(Json.parse(rawInput))
+  const parsed = Either.getOrNull(Json.parseExactly(rawInput))
   return isJsonObject(parsed) ? parsed : null
 }
 

@@ -35,7 +35,7 @@ export const httpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect
           declaration: { name, description, parameters },
           timeoutMillis: timeout * 1_000,
           call: Effect.fn("ToolSources.http")(function* (input) {
-            const request = yield* requestOf(target, input, yield* bound)
+            const request = yield* requestOf(target, parameters, input, yield* bound)
             const headers = { ...request.headers, ...Exchange.headersFor(definition, yield* credential) }
             const response = yield* Exchange.requestAnswer(http, { ...request, headers }, timeout)
             return yield* parsed(Exchange.contentOf(yield* Exchange.accepted(response)))

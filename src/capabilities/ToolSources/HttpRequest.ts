@@ -3,6 +3,7 @@
  */
 import * as Either from "effect/Either"
 import { isList } from "../../domain/JsonValue.ts"
+import * as LongIntegers from "../../domain/agents/LongIntegers.ts"
 import { type HttpTarget, placeholdersOf } from "../../domain/agents/Tool.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
 import { segmentsOf, toText } from "../../domain/Json.ts"
@@ -51,9 +52,10 @@ const hasDotSegment = (url: string): boolean => {
   return path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
 }
 
-/** Bindings take precedence over the tool's own values, and those over the model's arguments. */
+/** `input` fits `parameters`. Bindings take precedence over the tool's own values, and those over the model's arguments. */
 export const requestOf = (
   target: HttpTarget,
+  parameters: JsonObject,
   input: JsonObject,
   bound: ReadonlyArray<BoundValue>
 ): Either.Either<ToolRequest, ToolFailure> => {
@@ -71,22 +73,26 @@ export const requestOf = (
   )
   if (hasDotSegment(filled))
     return Either.left(toolFailure("INVALID_ARGUMENTS", "no part of the path may be dots"))
-  const given = Object.entries(input).filter(([name]) => !pathNames.has(name))
+  const besidePath = (values: JsonObject) => Object.entries(values).filter(([name]) => !pathNames.has(name))
   const hasNoBody = target.method === "GET" || target.method === "DELETE"
   const url = new URL(filled)
-  const query = [...(hasNoBody ? given : []), ...Object.entries(target.query), ...boundValues("query:")]
+  const query = [
+    ...(hasNoBody ? besidePath(input) : []),
+    ...Object.entries(target.query),
+    ...boundValues("query:")
+  ]
   setQuery(url, new Map(query.flatMap(([name, value]) => (value === null ? [] : [[name, toText(value)]]))))
   const headers = { ...lowerCaseNames(target.headers), ...headersOf(boundValues("header:")) }
   if (hasNoBody) return Either.right({ url: url.href, method: target.method, headers })
   const body = boundValues("body:").reduce<JsonObject>(
     (object, [pointer, value]) => setAt(object, segmentsOf(pointer), value),
-    { ...Object.fromEntries(given), ...target.body }
+    { ...Object.fromEntries(besidePath(LongIntegers.withMarks(parameters, input))), ...target.body }
   )
   return Either.right({
     url: url.href,
     method: target.method,
     headers: { "content-type": "application/json", ...headers },
-    body: JSON.stringify(body)
+    body: LongIntegers.writeMarked(body)
   })
 }
 

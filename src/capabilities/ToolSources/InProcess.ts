@@ -4,6 +4,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import type { HostTool } from "../../domain/agents/HostTool.ts"
+import * as LongIntegers from "../../domain/agents/LongIntegers.ts"
 import { toolFailure } from "../../domain/agents/ToolFailure.ts"
 import * as Json from "../../domain/Json.ts"
 import { isError } from "../../domain/Thrown.ts"
@@ -40,7 +41,7 @@ const toSourcedTool = (
     Effect.flatMap(Effect.runtime<never>(), (runtime) =>
       Effect.tryPromise({
         try: (signal) =>
-          call(input, {
+          call(LongIntegers.toExactDoubles(parameters, input), {
             signal,
             agentId,
             runId,

@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Scope from "effect/Scope"
+import { FairAccount } from "../../concurrency/FairAccount.ts"
 import { monotonicMillis } from "../../domain/Elapsed.ts"
 import type { ToolFailure } from "../../domain/agents/ToolFailure.ts"
 import { OutboundHttp } from "../OutboundHttp.ts"
@@ -13,10 +14,33 @@ import * as McpSession from "./McpSession.ts"
 const listTtlMs = 300_000
 const maxLists = 256
 
-/** Cached lists, the oldest first. */
+interface CachedList {
+  readonly key: string
+  readonly until: number
+  readonly list: McpSession.ToolList
+  /** The tenant, and its share: all lists count the same. */
+  readonly part: string
+  readonly amount: 1
+}
+
+/** Cached lists. Above the maximum, the oldest list of the tenant with the most lists is removed. */
 const makeListCache = () => {
-  const lists = new Map<string, { readonly until: number; readonly list: McpSession.ToolList }>()
+  const lists = new Map<string, CachedList>()
+  const account = new FairAccount<CachedList>()
+  const remove = (cached: CachedList) => {
+    lists.delete(cached.key)
+    account.remove(cached)
+  }
+  const add = (cached: CachedList) => {
+    const replaced = lists.get(cached.key)
+    if (replaced !== undefined) remove(replaced)
+    lists.set(cached.key, cached)
+    account.add(cached)
+    account.setRevocable(cached, true)
+    if (lists.size > maxLists && account.oldest !== undefined) remove(account.oldest)
+  }
   return Effect.fn("ToolSources.listed")(function* (
+    tenantId: string,
     key: string,
     fetch: Effect.Effect<McpSession.ToolList, ToolFailure>
   ) {
@@ -24,12 +48,8 @@ const makeListCache = () => {
     const cached = lists.get(key)
     if (cached !== undefined && cached.until > now) return cached.list
     const list = yield* fetch
-    lists.delete(key)
-    lists.set(key, { until: now + Math.min(listTtlMs, list.ttlMs ?? listTtlMs), list })
-    for (const [oldest] of lists) {
-      if (lists.size <= maxLists) break
-      lists.delete(oldest)
-    }
+    const until = now + Math.min(listTtlMs, list.ttlMs ?? listTtlMs)
+    add({ key, until, list, part: tenantId, amount: 1 })
     return list
   })
 }
@@ -47,7 +67,7 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
       name: "mcp",
       offered: new Set(),
       has: (tool) => targetOf(tool) !== undefined,
-      open: Effect.fn("ToolSources.mcp")(function* (tool) {
+      open: Effect.fn("ToolSources.mcp")(function* (tool, { scope: { tenantId } }) {
         const target = targetOf(tool)
         if (tool._tag === "Named" || target === undefined) return []
         const { definition, id, name, version } = tool
@@ -63,7 +83,11 @@ export const mcpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect.
           const session = yield* McpSession.open(http, server, definition.timeout)
           // The list may depend on the caller, so it is not shared between callers.
           const caller = createHash("sha256").update(credential).digest("hex")
-          return { credential, session, list: cachedList(`${id} ${version} ${caller}`, session.list) }
+          return {
+            credential,
+            session,
+            list: cachedList(tenantId, `${id} ${version} ${caller}`, session.list)
+          }
         }, Scope.extend(scope))
         let current = yield* openServer(yield* tool.credential)
         type Ask<A> = (server: typeof current) => Effect.Effect<A, ToolFailure>

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import * as LongIntegers from "../../domain/agents/LongIntegers.ts"
 import { scopesIn } from "../../domain/agents/ToolConnection.ts"
 import { type ToolFailure, toolFailure } from "../../domain/agents/ToolFailure.ts"
 import { challengeParameter } from "../../domain/BearerChallenge.ts"
@@ -53,7 +54,7 @@ const Message = Schema.Struct({
   /** Of a request by the server. Its ids have nothing to do with ours. */
   method: optional(Schema.String),
   result: optional(JsonObject),
-  error: optional(Schema.Struct({ code: Schema.Number, message: Schema.String }))
+  error: optional(Schema.Struct({ message: Schema.String }))
 })
 const decodeMessage = Schema.decodeUnknownOption(Message)
 
@@ -88,7 +89,6 @@ const decodeDiscovery = Schema.decodeUnknownOption(
 const decodeResult = Schema.decodeUnknownOption(
   Schema.Struct({
     content: Schema.optionalWith(Schema.Array(JsonObject), { nullable: true, default: () => [] }),
-    structuredContent: optional(JsonObject),
     isError: optional(Schema.Boolean)
   })
 )
@@ -98,7 +98,7 @@ const failed = (message: string) => toolFailure("TOOL_FAILED", message)
 /** The JSON texts of an answer, which is one message or a stream of events. */
 const textsOf = (response: OutboundResponse): ReadonlyArray<string> => {
   const text = Exchange.textOf(response)
-  if (!(response.headers["content-type"] ?? "").startsWith("text/event-stream")) return [text]
+  if (!/^\s*text\/event-stream\b/i.test(response.headers["content-type"] ?? "")) return [text]
   return text.split(/\r?\n\r?\n|\r\r/).map((event) =>
     event
       .split(/\r\n|\r|\n/)
@@ -123,8 +123,14 @@ const isLastFor = (id: number) => {
     ).length > 0
 }
 
-const resultOf = (response: OutboundResponse, id: number): Effect.Effect<JsonObject, ToolFailure> => {
-  const [parseErrors, values] = Arr.separate(textsOf(response).map(Json.parseExactly))
+const resultOf = (
+  response: OutboundResponse,
+  id: number,
+  method: string
+): Effect.Effect<JsonObject, ToolFailure> => {
+  // Schemas of tools may have limits of 64 bits, which must stay numbers.
+  const parse = method === "tools/call" ? Json.parseExactly : Json.parse
+  const [parseErrors, values] = Arr.separate(textsOf(response).map((text) => parse(text)))
   const [message] = answersTo(id, values)
   if (message?.error !== undefined) return Effect.fail(failed(message.error.message))
   // Earlier versions have no result type.
@@ -168,10 +174,11 @@ type Ask = (
   headers?: Headers
 ) => Effect.Effect<JsonObject, ToolFailure>
 
-/** The text of a part, or of the resource that is embedded in it. */
+/** The text of a part, or of the resource that is embedded in it, or the resource that it links to. */
 const textOfPart = (part: JsonObject): string => {
-  const { resource, text = isObject(resource) ? resource["text"] : undefined, type } = part
-  return typeof text === "string" ? text : `(${String(type)})`
+  const { name, resource, text = isObject(resource) ? resource["text"] : undefined, type, uri } = part
+  if (typeof text === "string") return text
+  return type === "resource_link" ? `${String(name)}: ${String(uri)}` : `(${String(type)})`
 }
 
 /** Reads the pages of the server's list. */
@@ -222,7 +229,7 @@ export const open = Effect.fn("McpSession.open")(function* (
           ...headers,
           ...extraHeaders
         },
-        body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+        body: LongIntegers.writeMarked({ jsonrpc: "2.0", ...message }),
         ...(isLast === undefined ? {} : { isLast })
       },
       timeoutSeconds
@@ -239,7 +246,7 @@ export const open = Effect.fn("McpSession.open")(function* (
   ) {
     const id = nextId++
     const response = yield* post({ id, method, params }, timeoutSeconds, extraHeaders, isLastFor(id))
-    return { result: Effect.flatMap(accepted(response), () => resultOf(response, id)), response }
+    return { result: Effect.flatMap(accepted(response), () => resultOf(response, id, method)), response }
   })
 
   const askStateless: Ask = (method, params, timeoutSeconds, extraHeaders = {}) =>
@@ -317,7 +324,7 @@ export const open = Effect.fn("McpSession.open")(function* (
     { inputSchema, name }: RemoteTool,
     input: JsonObject
   ) {
-    const params = { name, arguments: input }
+    const params = { name, arguments: LongIntegers.withMarks(inputSchema, input) }
     const raw = yield* isStateless
       ? askStateless("tools/call", params, callTimeoutSeconds, {
           "mcp-name": McpHeaders.encodeHeaderValue(name),
@@ -327,8 +334,10 @@ export const open = Effect.fn("McpSession.open")(function* (
     const result = Option.getOrUndefined(decodeResult(raw))
     if (result === undefined) return yield* Effect.fail(failed("the MCP server's answer is not a result"))
     const text = result.content.map(textOfPart).join("\n")
-    if (result.isError === true) return yield* Effect.fail(failed(text))
-    const output: JsonValue = result.structuredContent ?? text
+    const structured = raw["structuredContent"] ?? null
+    if (result.isError === true)
+      return yield* Effect.fail(failed(text === "" ? JSON.stringify(structured) : text))
+    const output: JsonValue = structured ?? text
     return output
   })
 

@@ -4,7 +4,10 @@
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Equal from "effect/Equal"
+import * as Hash from "effect/Hash"
 import * as Option from "effect/Option"
+import * as RcMap from "effect/RcMap"
 import * as Stream from "effect/Stream"
 import { AuditLog } from "../../capabilities/AuditLog.ts"
 import type { AgentKey, ReadScope } from "../../domain/accounts/Access.ts"
@@ -13,6 +16,7 @@ import type { ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { ChatId } from "../../domain/chat/UiChat.ts"
 import { NotFound, ServiceUnavailable } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Ids.ts"
+import { canonical } from "../../domain/Json.ts"
 import { AgentRunStore, type Outcome } from "../../store/chat/AgentRuns.ts"
 import type { RunningTurn } from "./ChatTurn.ts"
 import { notActive } from "./Identity.ts"
@@ -76,22 +80,38 @@ const storedStream = (outcome: Outcome): RunningTurn["parts"] => {
   return Stream.concat(Stream.fromIterable(outcome.events.map(toPart)), Stream.fail(failure))
 }
 
-/** Polls while `isPending` holds for the outcome, and returns the outcome after that. */
-const pollWhile = <E>(
-  look: Effect.Effect<Outcome, E>,
-  isPending: (outcome: Outcome) => boolean
-): Effect.Effect<Outcome, E> =>
-  Effect.flatMap(look, (outcome) =>
-    isPending(outcome)
+/** Polls while `isPending` holds for what is read, and returns what is read after that. */
+const pollWhile = <A, E>(look: Effect.Effect<A, E>, isPending: (found: A) => boolean): Effect.Effect<A, E> =>
+  Effect.flatMap(look, (found) =>
+    isPending(found)
       ? Effect.zipRight(Effect.sleep(pollInterval), pollWhile(look, isPending))
-      : Effect.succeed(outcome)
+      : Effect.succeed(found)
   )
 
-const pollUntilSettled = <E>(look: Effect.Effect<Outcome, E>) =>
-  pollWhile(look, ({ status }) => status === "running")
+/** A run and the scope in which it is read. Two are equal if they read the same. */
+class ReadRun implements Equal.Equal {
+  readonly scope: ReadScope
+  readonly id: RunId
+  readonly #text: string
+
+  constructor(scope: ReadScope, id: RunId) {
+    this.scope = scope
+    this.id = id
+    const { agentId, sourceScope, tenantId, visitor = null } = scope
+    this.#text = canonical([tenantId, agentId, sourceScope, visitor, id])
+  }
+
+  [Equal.symbol](that: unknown): boolean {
+    return that instanceof ReadRun && that.#text === this.#text
+  }
+
+  [Hash.symbol](): number {
+    return Hash.string(this.#text)
+  }
+}
 
 export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentRuns", {
-  effect: Effect.gen(function* () {
+  scoped: Effect.gen(function* () {
     const store = yield* AgentRunStore
     const runningTurns = yield* RunningTurns
     const audit = yield* AuditLog
@@ -127,13 +147,25 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
     const outcomeOf = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(store.outcome(scope, id), Effect.mapError(missingRun))
 
+    /** The outcomes of runs of other processes, once they are settled. All who wait for a run share its polling. */
+    const settledOutcomes = yield* RcMap.make({
+      lookup: ({ id, scope }: ReadRun) =>
+        Effect.zipRight(
+          pollWhile(statusOf(scope, id), (status) => status === "running"),
+          outcomeOf(scope, id)
+        )
+    })
+
+    const settledOutcome = (scope: ReadScope, id: RunId) =>
+      Effect.scoped(RcMap.get(settledOutcomes, new ReadRun(scope, id)))
+
     /** Waits at most {@link stopTimeout} until the run has ended, in this process or another one. */
     const waitForEnd = (scope: ReadScope, id: RunId) =>
       Effect.flatMap(
         runningTurns.find(scope, id),
         Option.match({
           onSome: (run) => Effect.zipRight(run.stop, run.ended),
-          onNone: () => pollUntilSettled(outcomeOf(scope, id))
+          onNone: () => settledOutcome(scope, id)
         })
       ).pipe(Effect.timeoutOption(stopTimeout))
 
@@ -151,7 +183,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
 
     /** The whole stream, once the run is settled. For a run of another process. */
     const streamOnceSettled = (scope: ReadScope, id: RunId): RunningTurn["parts"] =>
-      pollUntilSettled(outcomeOf(scope, id)).pipe(
+      settledOutcome(scope, id).pipe(
         // Deleting an agent deletes its runs.
         Effect.mapError(turnFailed),
         Effect.map(storedStream),

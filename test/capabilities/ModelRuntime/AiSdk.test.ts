@@ -42,6 +42,16 @@ const finish = {
 }
 
 describe("A model object of the AI SDK", () => {
+  it.effect("that finishes by an error has failed, whichever version it is of", () =>
+    Effect.gen(function* () {
+      for (const finishReason of ["error", { unified: "error", raw: "MALFORMED_FUNCTION_CALL" }]) {
+        const { layer } = saying(delta("Half"), { ...finish, finishReason })
+        const error = yield* Effect.flip(Effect.provide(collect(), layer))
+        expect(error).toMatchObject({ reason: "Truncated", retryable: false })
+      }
+    })
+  )
+
   it.effect("is asked with images, calls of tools and what those have answered", () =>
     Effect.gen(function* () {
       const { calls, layer } = saying(finish)

@@ -15,6 +15,7 @@ import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRunti
 import type { AgentKey } from "../../../src/domain/accounts/Access.ts"
 import type { TurnPart } from "../../../src/domain/chat/ChatTurn.ts"
 import { AgentId, RunId, TenantId } from "../../../src/domain/Ids.ts"
+import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
 import { AgentRuns } from "../../../src/usecases/chat/AgentRuns.ts"
 import { ChatTurn, type RunningTurn } from "../../../src/usecases/chat/ChatTurn.ts"
 import { maxUnreadParts } from "../../../src/usecases/chat/TurnParts.ts"
@@ -430,6 +431,52 @@ eachEngineLive("A turn that is followed", (it) => {
       const following = yield* Effect.fork(collected(late))
       yield* Deferred.succeed(gate, undefined)
       expect(wire(yield* Fiber.join(following))).toEqual(wire(yield* Fiber.join(reading)))
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("in another process is read about four times a second, by however many it is followed", () =>
+    Effect.gen(function* () {
+      const { chat, key, script } = yield* start
+      const { gate, reply } = yield* held("Half, ")
+      yield* Ref.set(script.reply, reply)
+      const turn = yield* chat.start(key, request())
+      const reading = yield* Effect.fork(collected(turn))
+      let reads = 0
+      const counted = <A, E>(read: Effect.Effect<A, E>) =>
+        Effect.suspend(() => {
+          reads += 1
+          return read
+        })
+      const countingStore = Layer.effect(
+        AgentRunStore,
+        Effect.map(AgentRunStore, (store) =>
+          AgentRunStore.make({
+            ...store,
+            outcome: (...asked) => counted(store.outcome(...asked)),
+            status: (...asked) => counted(store.status(...asked))
+          })
+        )
+      )
+      const process = AgentRuns.Default.pipe(
+        Layer.provide(countingStore),
+        Layer.provideMerge(turnLayer()),
+        Layer.provideMerge(layerSql)
+      )
+      const elsewhere = Context.get(yield* Layer.build(Layer.fresh(process)), AgentRuns)
+      const followers = yield* Effect.replicateEffect(
+        Effect.flatMap(elsewhere.follow(key, idOf(turn)), (late) => Effect.fork(collected(late))),
+        10
+      )
+      yield* Effect.sleep("300 millis")
+      // Those who leave do not end the reading for the others.
+      for (const left of followers.slice(0, 3)) yield* Fiber.interrupt(left)
+      reads = 0
+      yield* Effect.sleep("1 second")
+      expect(reads).toBeGreaterThan(0)
+      expect(reads).toBeLessThanOrEqual(5)
+      yield* Deferred.succeed(gate, undefined)
+      const expected = wire(yield* Fiber.join(reading))
+      for (const left of followers.slice(3)) expect(wire(yield* Fiber.join(left))).toEqual(expected)
     }).pipe(onFreshData)
   )
 

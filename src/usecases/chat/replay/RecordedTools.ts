@@ -9,6 +9,7 @@ import { canonical } from "../../../domain/Json.ts"
 import { JsonObject, type JsonValue } from "../../../domain/Text.ts"
 import type { RecordedEvent } from "../../../store/chat/RecordedRuns.ts"
 import { type ToolFailure, ToolFailureCode } from "../../../domain/agents/ToolFailure.ts"
+import { isFunctionOf } from "../tools/FunctionNames.ts"
 import { Scrubber } from "../tools/Scrub.ts"
 import type { TurnTools } from "../tools/Tools.ts"
 
@@ -99,8 +100,7 @@ export const make = (
 ): TurnTools => {
   const { answers, names } = recordedAnswersOf(events)
   const known = new Set(described.map(({ name }) => name))
-  const isOffered = (name: string) =>
-    !known.has(name) && others.some((tool) => name === tool || name.startsWith(`${tool}_`))
+  const isOffered = (name: string) => !known.has(name) && others.some((tool) => isFunctionOf(tool, name))
   const diverge = (name: string) =>
     Effect.zipRight(
       Deferred.fail(divergence, { reason: `A call of the tool ${name} was not recorded.` }),
@@ -109,6 +109,7 @@ export const make = (
   return {
     declarations: [...described, ...[...names].filter(isOffered).map(undescribedTool)],
     unavailable: [],
+    leftOut: [],
     isRecorded: true,
     // Recorded answers were scrubbed before they were stored.
     scrubber: new Scrubber(new Set()),

@@ -258,6 +258,8 @@ export const run = CheapSpans.fn("ToolSteps.run")(function* (
 ) {
   for (const { name, failure } of tools.unavailable)
     yield* record(turn, "tool.failed", "failed", `${name} is not available`, { tool: name, ...failure })
+  for (const { name, failure } of tools.leftOut)
+    yield* record(turn, "tool.failed", "failed", `${name} is not complete`, { tool: name, ...failure })
   let { prompt } = request
   let text = ""
   let inputTokens = 0

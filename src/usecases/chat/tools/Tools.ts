@@ -17,6 +17,7 @@ import type { TenantScope } from "../../../domain/accounts/Account.ts"
 import type { ChatTurnRequest } from "../../../domain/chat/ChatTurn.ts"
 import { newId } from "../../../domain/Ids.ts"
 import type { JsonObject, JsonValue } from "../../../domain/Text.ts"
+import * as LongIntegers from "../../../domain/agents/LongIntegers.ts"
 import { slotOf } from "../../../domain/agents/Tool.ts"
 import { type ToolFailure, toolFailure } from "../../../domain/agents/ToolFailure.ts"
 import * as CheapSpans from "../../../concurrency/CheapSpans.ts"
@@ -26,23 +27,32 @@ import { ToolTokens } from "../../agents/ToolTokens.ts"
 import * as Arguments from "./Arguments.ts"
 import * as Bindings from "./Bindings.ts"
 import { declaredSchema } from "./DeclaredSchema.ts"
+import { functionNames } from "./FunctionNames.ts"
 import { Scrubber } from "./Scrub.ts"
 
 /** Maximum characters of a failure that are shown. Cut after scrubbing, so that no part of a credential remains. */
 const maxFailureCharacters = 2_048
-/** Maximum characters of a name and of a description. */
-const maxNameCharacters = 64
+/** Maximum characters of a description. */
 const maxDescriptionCharacters = 4_000
+/** Providers refuse requests with more than 128 functions, of which two are the turn's own. */
+const maxFunctions = 126
 /** Maximum tool servers that are queried at once. */
 const maxConcurrentOpens = 4
 
 /** Values for tools in a chat request. */
 type ToolValues = Pick<ChatTurnRequest, "toolContext" | "toolCredentials">
 
+interface MissingTool {
+  readonly name: string
+  readonly failure: ToolFailure
+}
+
 export interface TurnTools {
   readonly declarations: ReadonlyArray<ToolDeclaration>
   /** Tools that could not be offered, with the reason: one entry per tool of the agent. */
-  readonly unavailable: ReadonlyArray<{ readonly name: string; readonly failure: ToolFailure }>
+  readonly unavailable: ReadonlyArray<MissingTool>
+  /** Tools of which some functions are not offered, with the reason. */
+  readonly leftOut: ReadonlyArray<MissingTool>
   /** Returns what the model may see of the call: the tool's answer or its failure. */
   readonly call: (
     name: string,
@@ -61,20 +71,65 @@ const secretPartsOf = ({ definition: { auth } }: StoredTool, credential: string)
   auth.kind === "basic" ? [credential, credential.slice(credential.indexOf(":") + 1)] : [credential]
 
 /**
- * The declaration, limited in size: a server may send anything. Declarations that the tenant or the host has written are
- * scrubbed of credentials alone: the values of bindings are often numbers and words of schemas, too.
+ * The declaration, with a limited description: a server may send anything. Declarations that the tenant or the host has
+ * written are scrubbed of credentials alone: the values of bindings are often numbers and words of schemas, too.
  */
 const toDeclaration = (
   { description, name, parameters }: ToolDeclaration,
   scrubber: Scrubber
 ): ToolDeclaration => ({
-  name: scrubber
-    .text(name)
-    .replaceAll(/[^\w-]/g, "_")
-    .slice(0, maxNameCharacters),
+  name: scrubber.text(name),
   description: scrubber.text(description).slice(0, maxDescriptionCharacters).toWellFormed(),
   parameters: scrubber.schema(parameters)
 })
+
+interface FoundFunction {
+  readonly tool: string
+  /** False if a server determines how many functions the tool has. */
+  readonly isOwn: boolean
+  readonly called: SourcedTool
+}
+
+const leftOutOf = (
+  functions: ReadonlyArray<FoundFunction>,
+  reason: (count: number) => string
+): ReadonlyArray<MissingTool> => {
+  const counts = new Map<string, number>()
+  for (const { tool } of functions) counts.set(tool, (counts.get(tool) ?? 0) + 1)
+  return Array.from(counts, ([name, count]) => ({ name, failure: toolFailure("TOOL_FAILED", reason(count)) }))
+}
+
+/** The functions by the names that a model gets. Functions of servers cannot displace those of other tools. */
+const offeredOf = (found: ReadonlyArray<FoundFunction>) => {
+  const names = functionNames(found.map(({ called }) => called.declaration.name))
+  const distinct = new Map<string, FoundFunction>()
+  const duplicates: Array<FoundFunction> = []
+  for (const [index, one] of found.entries()) {
+    const name = names[index] ?? one.called.declaration.name
+    if (distinct.has(name)) duplicates.push(one)
+    else distinct.set(name, one)
+  }
+  const all = [...distinct]
+  const ranked = [...all.filter(([, { isOwn }]) => isOwn), ...all.filter(([, { isOwn }]) => !isOwn)]
+  const kept = new Set(ranked.slice(0, maxFunctions))
+  return {
+    callables: new Map(
+      all
+        .filter((entry) => kept.has(entry))
+        .map(([name, { called }]) => {
+          const declaration = { ...called.declaration, name }
+          return [name, { ...called, declaration }] as const
+        })
+    ),
+    leftOut: [
+      ...leftOutOf(duplicates, (count) => `the names of ${count} of its functions are taken`),
+      ...leftOutOf(
+        ranked.slice(maxFunctions).map(([, one]) => one),
+        (count) => `${count} of its functions are above the maximum of ${maxFunctions} in all`
+      )
+    ]
+  }
+}
 
 export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/Tools", {
   effect: Effect.gen(function* () {
@@ -149,21 +204,22 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         message: scrubber.text(failure.message).slice(0, maxFailureCharacters).toWellFormed()
       })
       const named = sourceTools.map((name): AgentTool => ({ _tag: "Named", name }))
-      const callables = new Map<string, SourcedTool>()
-      const unavailable: Array<TurnTools["unavailable"][number]> = []
+      const unavailable: Array<MissingTool> = []
       const all = yield* Effect.forEach(
         [...configured, ...named],
-        (tool) => Effect.map(Effect.either(openTool(tool, turn)), (found) => ({ tool, found })),
+        (tool) => Effect.map(Effect.either(openTool(tool, turn)), (opened) => ({ tool, opened })),
         { concurrency: maxConcurrentOpens }
       )
-      for (const { found, tool } of all) {
-        if (Either.isLeft(found)) unavailable.push({ name: tool.name, failure: scrubFailure(found.left) })
+      const found: Array<FoundFunction> = []
+      for (const { opened, tool } of all) {
+        if (Either.isLeft(opened)) unavailable.push({ name: tool.name, failure: scrubFailure(opened.left) })
         const isOwn = tool._tag === "Named" || tool.definition.mcp === undefined
-        for (const one of Either.getOrElse(found, () => [])) {
+        for (const one of Either.getOrElse(opened, () => [])) {
           const declaration = toDeclaration(one.declaration, isOwn ? credentialScrubber : scrubber)
-          if (!callables.has(declaration.name)) callables.set(declaration.name, { ...one, declaration })
+          found.push({ tool: tool.name, isOwn, called: { ...one, declaration } })
         }
       }
+      const { callables, leftOut } = offeredOf(found)
 
       const call = CheapSpans.fn("ChatTools.call")(function* (
         name: string,
@@ -174,7 +230,8 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         const refused = (code: ToolFailure["code"], text: string) => Effect.fail(toolFailure(code, text))
         if (found === undefined) return yield* refused("UNKNOWN_TOOL", "there is no tool of this name")
         if (input === null) return yield* refused("INVALID_ARGUMENTS", "expected a JSON object")
-        const problems = Arguments.validationProblems(found.declaration.parameters, input)
+        const { parameters } = found.declaration
+        const problems = Arguments.validationProblems(parameters, LongIntegers.toDoubles(parameters, input))
         if (problems.length > 0) return yield* refused("INVALID_ARGUMENTS", problems.join("; "))
         const { timeoutMillis } = found
         const answer = yield* Effect.timeoutFail(found.call(input, progress), {
@@ -191,6 +248,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
           parameters: declaredSchema(declaration.parameters)
         })),
         unavailable,
+        leftOut,
         call,
         scrubber,
         isRecorded: false

@@ -9,7 +9,7 @@ import { layerUndici } from "../../../../src/capabilities/OutboundHttp/Undici.ts
 import { OutboundHttp } from "../../../../src/capabilities/OutboundHttp.ts"
 import * as McpHeaders from "../../../../src/capabilities/ToolSources/McpHeaders.ts"
 import { mcpSource } from "../../../../src/capabilities/ToolSources/Mcp.ts"
-import type { AgentTool, CallingTurn } from "../../../../src/capabilities/ToolSources.ts"
+import type { CallingTurn } from "../../../../src/capabilities/ToolSources.ts"
 import { ToolDefinition, ToolId } from "../../../../src/domain/agents/Tool.ts"
 import { AgentId, RunId, TenantId } from "../../../../src/domain/Ids.ts"
 import type { JsonObject } from "../../../../src/domain/Text.ts"
@@ -28,7 +28,7 @@ interface Asked {
 interface Reply {
   readonly status?: number
   readonly result?: unknown
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown } | null
+  readonly error?: { readonly code?: number; readonly message: string; readonly data?: unknown } | null
   readonly headers?: Readonly<Record<string, string>>
   /** Messages of its own, before the answer in the same stream of events. */
   readonly messages?: ReadonlyArray<unknown>
@@ -78,8 +78,8 @@ const turn: CallingTurn = {
   endUserId: null
 }
 
-const toolAt = (url: string): AgentTool => ({
-  _tag: "Configured",
+const toolAt = (url: string) => ({
+  _tag: "Configured" as const,
   id: ToolId.make("tol_1"),
   name: "docs",
   version: 1,
@@ -334,6 +334,83 @@ layer(environment, { excludeTestServices: true })("A remote MCP server", (it) =>
         Array.from({ length: 64 }, (_, at) => `docs_find${at}`)
       )
       expect(methods(asked).filter((method) => method === "tools/list")).toHaveLength(10)
+    })
+  )
+
+  it.scoped("keeps its cached list, however many servers another tenant has", () =>
+    Effect.gen(function* () {
+      let lists = 0
+      const fetch: (typeof OutboundHttp.Service)["fetch"] = ({ body, url }) => {
+        const sent: Asked["body"] = JSON.parse(body?.toString() ?? "{}")
+        if (sent.method === "tools/list") lists += 1
+        const answer = {
+          jsonrpc: "2.0",
+          id: sent.id,
+          ...stateless([plain])({ method: "POST", headers: {}, body: sent })
+        }
+        const headers = { "content-type": "application/json" }
+        return Effect.succeed({ url, status: 200, headers, body: Buffer.from(JSON.stringify(answer)) })
+      }
+      const source = yield* Effect.provideService(mcpSource, OutboundHttp, { fetch })
+      const tool = toolAt("https://mcp.example/mcp")
+      yield* source.open(tool, turn)
+      const other = { ...turn, scope: { ...turn.scope, tenantId: TenantId.make("ten_2") } }
+      for (let at = 0; at < 300; at++)
+        yield* source.open({ ...tool, id: ToolId.make(`tol_other${at}`) }, other)
+      expect(lists).toBe(301)
+      yield* source.open(tool, turn)
+      expect(lists).toBe(301)
+      // The oldest ones of the other tenant made room.
+      yield* source.open({ ...tool, id: ToolId.make("tol_other0") }, other)
+      expect(lists).toBe(302)
+    })
+  )
+
+  it.scoped("may answer with structured content of any kind, also for an error without text", () =>
+    Effect.gen(function* () {
+      const results = [
+        { content: [], structuredContent: [{ id: 1 }] },
+        { structuredContent: { code: 7 }, isError: true },
+        { content: [{ type: "resource_link", name: "Terms", uri: "https://docs.example/terms" }] }
+      ]
+      const { url } = yield* served((one) =>
+        stateless([plain], { ttlMs: 0 }, { result: { resultType: "complete", ...results[0] } })(one)
+      )
+      const [tool] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(yield* tool!.call({}, silent)).toEqual([{ id: 1 }])
+      results.shift()
+      expect((yield* Effect.flip(tool!.call({}, silent))).message).toBe('TOOL_FAILED: {"code":7}')
+      results.shift()
+      expect(yield* tool!.call({}, silent)).toBe("Terms: https://docs.example/terms")
+    })
+  )
+
+  it.scoped("may write the type of its answer in capitals, and leave out the code of an error", () =>
+    Effect.gen(function* () {
+      const headers = { "content-type": "Text/Event-Stream; charset=utf-8" }
+      const replies: ReadonlyArray<Reply> = [
+        { result: text("Found."), messages: [], headers },
+        { result: undefined, error: { message: "There is no such order" } }
+      ]
+      let calls = 0
+      const { url } = yield* served((one) => {
+        if (one.body.method === "tools/call") calls += 1
+        return stateless([plain], {}, replies[calls - 1])(one)
+      })
+      const [tool] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(yield* tool!.call({}, silent)).toBe("Found.")
+      const { message } = yield* Effect.flip(tool!.call({}, silent))
+      expect(message).toBe("TOOL_FAILED: There is no such order")
+    })
+  )
+
+  it.scoped("may limit parameters to integers of 64 bits, and models get these limits as numbers", () =>
+    Effect.gen(function* () {
+      // As long as it is written in JSON.
+      const maximum = 2 ** 63
+      const { url } = yield* served(stateless([find({ type: "object", properties: { id: { maximum } } })]))
+      const [one] = yield* (yield* mcpSource).open(toolAt(url), turn)
+      expect(one?.declaration.parameters).toEqual({ type: "object", properties: { id: { maximum } } })
     })
   )
 
