@@ -1,16 +1,24 @@
 /** Turns that run while the connections to the database are lost, on a real PostgreSQL server. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { layerSql } from "../../src/capabilities/AuditLog/Sql.ts"
 import type { ReadScope } from "../../src/domain/accounts/Access.ts"
+import { RunId } from "../../src/domain/Ids.ts"
 import { layerPostgres } from "../../src/store/Database.ts"
+import { AgentRuns } from "../../src/usecases/chat/AgentRuns.ts"
 import { ChatTurn } from "../../src/usecases/chat/ChatTurn.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { databaseProxy } from "../servers/DatabaseProxy.ts"
@@ -44,14 +52,16 @@ serverLive("Turns during an outage of the database", (it) => {
     use: (
       proxy: Effect.Effect.Success<ReturnType<typeof databaseProxy>>,
       scope: Effect.Effect.Success<ReturnType<typeof Fixtures.key>>
-    ) => Effect.Effect<A, E, ChatTurn | Script | SqlClient.SqlClient>
+    ) => Effect.Effect<A, E, AgentRuns | ChatTurn | Script | Scope.Scope | SqlClient.SqlClient>
   ) =>
     Effect.gen(function* () {
       const proxy = yield* databaseProxy(Redacted.value(yield* serverUrl))
       const scope = yield* Fixtures.key(yield* Fixtures.agent())
       const direct = yield* SqlClient.SqlClient
       const behindProxy = Layer.build(
-        Layer.fresh(turnLayer()).pipe(
+        Layer.fresh(
+          AgentRuns.Default.pipe(Layer.provideMerge(turnLayer()), Layer.provideMerge(layerSql))
+        ).pipe(
           Layer.provide(layerPostgres({ url: Redacted.make(proxy.url), maxConnections: 5, tenantRole: null }))
         )
       )
@@ -167,6 +177,30 @@ serverLive("Turns during an outage of the database", (it) => {
         const repeated = yield* Effect.retry(complete, { schedule: Schedule.spaced("200 millis"), times: 40 })
         expect(repeated.reply).toBe("Hello")
         expect((yield* stored(scope)).runs).toEqual(["failed", "complete"])
+      })
+    )
+  )
+
+  it.scoped("A client that follows a turn of another process gets its reply once the database is back", () =>
+    withProxy((proxy, scope) =>
+      Effect.gen(function* () {
+        const elsewhere = yield* Layer.build(Layer.fresh(turnLayer()))
+        const gate = yield* Deferred.make<void>()
+        yield* Ref.set(
+          Context.get(elsewhere, Script).reply,
+          saysAfter(Deferred.await(gate), "It is forty-five.")
+        )
+        const turn = yield* Context.get(elsewhere, ChatTurn).start(scope, request())
+        const { follow } = yield* AgentRuns
+        const following = yield* follow(scope, turn.runId ?? RunId.make("none"))
+        const parts = yield* Effect.fork(Stream.runCollect(following.parts))
+        yield* Effect.sleep("300 millis")
+        yield* proxy.close
+        yield* Deferred.succeed(gate, undefined)
+        yield* Stream.runDrain(turn.parts)
+        yield* Effect.delay(proxy.open, "1 second")
+        const done = Chunk.findFirst(yield* Fiber.join(parts), ({ _tag }) => _tag === "Done")
+        expect(Option.getOrNull(done)).toMatchObject({ result: { reply: "Well. It is forty-five." } })
       })
     )
   )

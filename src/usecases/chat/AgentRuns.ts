@@ -10,6 +10,7 @@ import * as Option from "effect/Option"
 import * as RcMap from "effect/RcMap"
 import * as Stream from "effect/Stream"
 import { AuditLog } from "../../capabilities/AuditLog.ts"
+import { retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
 import type { AgentKey, ReadScope } from "../../domain/accounts/Access.ts"
 import { processStopped, type RunEvent, type RunStatus } from "../../domain/chat/AgentRun.ts"
 import type { ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
@@ -80,9 +81,9 @@ const storedStream = (outcome: Outcome): RunningTurn["parts"] => {
   return Stream.concat(Stream.fromIterable(outcome.events.map(toPart)), Stream.fail(failure))
 }
 
-/** Polls while `isPending` holds for what is read, and returns what is read after that. */
+/** Polls while `isPending` holds for what is read, and returns what is read after that. Outlives a short outage. */
 const pollWhile = <A, E>(look: Effect.Effect<A, E>, isPending: (found: A) => boolean): Effect.Effect<A, E> =>
-  Effect.flatMap(look, (found) =>
+  Effect.flatMap(retryDuringOutage(look), (found) =>
     isPending(found)
       ? Effect.zipRight(Effect.sleep(pollInterval), pollWhile(look, isPending))
       : Effect.succeed(found)
@@ -152,7 +153,7 @@ export class AgentRuns extends Effect.Service<AgentRuns>()("usecases/chat/AgentR
       lookup: ({ id, scope }: ReadRun) =>
         Effect.zipRight(
           pollWhile(statusOf(scope, id), (status) => status === "running"),
-          outcomeOf(scope, id)
+          retryDuringOutage(outcomeOf(scope, id))
         )
     })
 
