@@ -68,12 +68,7 @@ const as = ({ tenantId }: AgentScope, role: Role = "agent", userId = UserId.make
     current.user = { ...current.user, tenantId, role, userId }
   })
 
-const call = (
-  method: string,
-  path: string,
-  body?: unknown,
-  headers: Readonly<Record<string, string>> = {}
-) =>
+const call = (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
   Effect.flatMap(TestServer.TestServer, (test) =>
     test.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
   )
@@ -198,35 +193,37 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
     }).pipe(onFreshData)
   )
 
-  it.scoped("send a reply once per Idempotency-Key, also if repeats are concurrent or come after the close", () =>
-    Effect.gen(function* () {
-      const { path, scope } = yield* talked
-      const send = (content: string, key = "reply-1") =>
-        call("POST", `${path}/messages`, { content }, { "idempotency-key": key })
-      const first = yield* Effect.forEach(Array.from({ length: 4 }), () => send("Ada here."), {
-        concurrency: 4
-      })
-      expect(first.map(outcome)).toEqual(Array(4).fill([201, "HUMAN_ACTIVE"]))
-      expect(new Set(first.map(({ json }) => json.data.messageId)).size).toBe(1)
-      expect(outcome(yield* send("Somebody else here."))).toEqual([409, "CONFLICT"])
-      expect(outcome(yield* send("Ada here.", "two words"))).toEqual([400, "VALIDATION_ERROR"])
-      expect(outcome(yield* send("Ada here.", "reply-2"))).toEqual([201, "HUMAN_ACTIVE"])
-      // The key belongs to the user.
-      yield* as(scope, "agent", UserId.make("mbr_2"))
-      expect(outcome(yield* send("Grace here."))).toEqual([201, "HUMAN_ACTIVE"])
-      yield* as(scope)
-      expect(outcome(yield* call("POST", `${path}/close`))).toEqual([200, "CLOSED"])
-      const late = yield* send("Ada here.")
-      expect(outcome(late)).toEqual([201, "CLOSED"])
-      expect(late.json.data.messageId).toBe(first[0]?.json.data.messageId)
-      expect(outcome(yield* send("Ada here.", "reply-3"))).toEqual([409, "CONFLICT"])
-      const sql = yield* SqlClient.SqlClient
-      expect(yield* sql`select content from messages where author = 'human' order by position`).toEqual([
-        { content: "Ada here." },
-        { content: "Ada here." },
-        { content: "Grace here." }
-      ])
-    }).pipe(onFreshData)
+  it.scoped(
+    "send a reply once per Idempotency-Key, also if repeats are concurrent or come after the close",
+    () =>
+      Effect.gen(function* () {
+        const { path, scope } = yield* talked
+        const send = (content: string, key = "reply-1") =>
+          call("POST", `${path}/messages`, { content }, { "idempotency-key": key })
+        const first = yield* Effect.forEach(Array.from({ length: 4 }), () => send("Ada here."), {
+          concurrency: 4
+        })
+        expect(first.map(outcome)).toEqual(Array(4).fill([201, "HUMAN_ACTIVE"]))
+        expect(new Set(first.map(({ json }) => json.data.messageId)).size).toBe(1)
+        expect(outcome(yield* send("Somebody else here."))).toEqual([409, "CONFLICT"])
+        expect(outcome(yield* send("Ada here.", "two words"))).toEqual([400, "VALIDATION_ERROR"])
+        expect(outcome(yield* send("Ada here.", "reply-2"))).toEqual([201, "HUMAN_ACTIVE"])
+        // The key belongs to the user.
+        yield* as(scope, "agent", UserId.make("mbr_2"))
+        expect(outcome(yield* send("Grace here."))).toEqual([201, "HUMAN_ACTIVE"])
+        yield* as(scope)
+        expect(outcome(yield* call("POST", `${path}/close`))).toEqual([200, "CLOSED"])
+        const late = yield* send("Ada here.")
+        expect(outcome(late)).toEqual([201, "CLOSED"])
+        expect(late.json.data.messageId).toBe(first[0]?.json.data.messageId)
+        expect(outcome(yield* send("Ada here.", "reply-3"))).toEqual([409, "CONFLICT"])
+        const sql = yield* SqlClient.SqlClient
+        expect(yield* sql`select content from messages where author = 'human' order by position`).toEqual([
+          { content: "Ada here." },
+          { content: "Ada here." },
+          { content: "Grace here." }
+        ])
+      }).pipe(onFreshData)
   )
 
   it.scoped("send a form once per Idempotency-Key, and compare its files", () =>
@@ -236,7 +233,10 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
         call(
           "POST",
           `${path}/messages`,
-          form({ content: "Like this." }, new File([Uint8Array.from(bytes)], "plan.png", { type: "image/png" })),
+          form(
+            { content: "Like this." },
+            new File([Uint8Array.from(bytes)], "plan.png", { type: "image/png" })
+          ),
           { "idempotency-key": "plan" }
         )
       const first = yield* send(png)

@@ -83,9 +83,18 @@ const formOf = (content: string, files: ReadonlyArray<File>) => {
   return form
 }
 
-export const sendMessage = (id: string, content: string, files: ReadonlyArray<File>) =>
+/** A key for each message that is written. `crypto.randomUUID` needs HTTPS. */
+export const newIdempotencyKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-")
+
+export const sendMessage = (
+  id: string,
+  content: string,
+  files: ReadonlyArray<File>,
+  idempotencyKey: string
+) =>
   call<unknown, typeof MessageBody.Encoded>("POST", `/api/conversations/${id}/messages`, {
-    body: files.length === 0 ? { content } : formOf(content, files)
+    body: files.length === 0 ? { content } : formOf(content, files),
+    idempotencyKey
   })
 
 /** Whether the service accepts the file. */
