@@ -144,6 +144,42 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
     await context.close()
   })
 
+  it("keeps the focus of Tab inside while it covers a narrow page, and lets it out on a wide one", async () => {
+    for (const [options, isInside] of [
+      [phone, true],
+      [desktop, false]
+    ] as const) {
+      const context = await visit(`<a href="#">Before</a>`, "", options)
+      await open()
+      expect(await page.getByRole("dialog").getAttribute("aria-modal")).toBe(String(isInside))
+      for (const key of ["Tab", "Shift+Tab"]) {
+        await field().focus()
+        const reached = new Set<unknown>()
+        for (let presses = 0; presses < 12; presses++) {
+          await page.keyboard.press(key)
+          reached.add(await page.evaluate("document.activeElement.localName"))
+        }
+        expect([key, !reached.has("a") && !reached.has("body")]).toEqual([key, isInside])
+      }
+      await context.close()
+    }
+  })
+
+  it("has readable text on any colour that the page's style sheets resolve", async () => {
+    const colors = ["var(--brand)", "oklch(0.95 0.1 100)", "color-mix(in srgb, white 90%, black)", "gold"]
+    const textColor = `getComputedStyle(document.querySelector("spoke-chat").shadowRoot.querySelector(".launcher")).color`
+    for (const color of colors) {
+      const context = await visit("<style>:root { --brand: #ffe600 }</style>", `data-accent="${color}"`)
+      await page.getByRole("button", { name: "Open chat" }).waitFor()
+      expect([color, await page.evaluate(textColor)]).toEqual([color, "rgb(0, 0, 0)"])
+      await context.close()
+    }
+    const context = await visit("<style>:root { --brand: navy }</style>", `data-accent="var(--brand)"`)
+    await page.getByRole("button", { name: "Open chat" }).waitFor()
+    expect(await page.evaluate(textColor)).toBe("rgb(255, 255, 255)")
+    await context.close()
+  })
+
   it("does not send what an input method is still composing, in Safari too", async () => {
     const context = await visit("<main>Shop</main>")
     await open()

@@ -120,8 +120,7 @@ export const Question = ({ message, onAskAgain }: QuestionProps) => {
         <p className={css["bubble"]}>{text}</p>
       )}
       {files.length === 0 ? null : <span className={css["soft"]}>{files.join(", ")}</span>}
-      {/* Attached files cannot be sent again: they are no longer in memory. */}
-      {onAskAgain === null || isEditing || files.length > 0 ? null : (
+      {onAskAgain === null || isEditing ? null : (
         <div className={css["actions"]}>
           <Button kind="quiet" icon aria-label={t.edit} onClick={() => setEditing(true)}>
             <Pencil {...icon} />
