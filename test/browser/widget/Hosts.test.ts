@@ -1,8 +1,7 @@
-import * as Http from "node:http"
-import type { AddressInfo } from "node:net"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../../e2e/Spoke.ts"
+import { type Served, servePages } from "../../servers/Loopback.ts"
 import { desktop, hasBrowser, launch, phone } from "../Browser.ts"
 
 /** Properties of the widget's parts that depend on the page's style sheets. */
@@ -24,10 +23,7 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
   let browser: Browser
   let page: Page
   let html = ""
-  const site = Http.createServer((_, response) => {
-    response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
-    response.end(html)
-  })
+  let site: Served
 
   /** A page with the widget's script after `body`. */
   const visit = async (body: string, attributes = "", options: BrowserContextOptions = desktop) => {
@@ -35,7 +31,7 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
     page = await context.newPage()
     html = `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Shop</title>
       <body>${body}<script src="${spoke.url}/widget.js" data-key="${spoke.apiKey}" ${attributes}></script></body></html>`
-    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
+    await page.goto(`${site.url}/`)
     return context
   }
 
@@ -54,7 +50,7 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
   beforeAll(async () => {
     spoke = await start(dataDir)
     browser = await launch()
-    await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve))
+    site = await servePages(() => html)
   }, 60_000)
 
   afterAll(async () => {
