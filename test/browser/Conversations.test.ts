@@ -193,6 +193,28 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await small.context().close()
   })
 
+  it("have the direction of their first letter, in the list and in the field too", async () => {
+    const direction = `(element) => getComputedStyle(element).direction`
+    const name = "לקוח (2024)!"
+    const { conversationId } = await ask("מתי נפתחת החנות (9:00)?", { externalEndUserId: name })
+    const reader = await (await browser.newContext(desktop)).newPage()
+    await signIn(reader)
+    await reader.goto(`${spoke.url}/app/conversations/${conversationId}`)
+    const field = reader.getByLabel("Reply", { exact: true })
+    await field.fill("שלום!")
+    for (const element of [
+      reader.getByRole("heading", { name, level: 1 }).locator("bdi"),
+      reader.getByRole("article").getByText("מתי נפתחת"),
+      reader.getByRole("link", { name: /מתי נפתחת/u }).getByText("מתי נפתחת"),
+      reader.getByRole("link", { name: /מתי נפתחת/u }).getByText(name),
+      field
+    ]) {
+      expect(await element.evaluate(direction)).toBe("rtl")
+    }
+    await field.fill("")
+    await reader.context().close()
+  })
+
   it("keep a reply that was not sent yet, and show what the customer thinks of the agent's", async () => {
     await page.getByLabel("Reply").fill("Half an answer")
     await page.getByRole("link", { name: /grace@example\.com/ }).click()

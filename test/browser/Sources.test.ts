@@ -323,6 +323,34 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.goto(`${spoke.url}/app/sources`)
   })
 
+  it("fit the window, although their names are long and have no spaces", async () => {
+    const reader = await page.context().newPage()
+    await reader.goto(`${spoke.url}/app/agents`)
+    const send = (method: string, path: string, body?: object) =>
+      reader.evaluate(
+        `fetch("${path}", { method: "${method}", ${body === undefined ? "" : `headers: { "content-type": "application/json" }, body: ${JSON.stringify(JSON.stringify(body))}`} })
+          .then((answer) => answer.json()).then(({ data }) => data)`
+      )
+    const { agents } = (await send("GET", "/api/agents")) as { agents: ReadonlyArray<{ id: string }> }
+    const agentId = agents[0]?.id ?? ""
+    const config = { text: "Nothing." }
+    const name = `https://${"sub.".repeat(40)}example.com/`
+    const { source } = (await send("POST", "/api/sources", { agentId, type: "TEXT", name, config })) as {
+      source: { id: string }
+    }
+    for (const viewport of [desktop.viewport, phone.viewport]) {
+      await reader.setViewportSize(viewport ?? { width: 390, height: 844 })
+      for (const path of [`sources/${source.id}`, `agents/${agentId}/widget`]) {
+        await reader.goto(`${spoke.url}/app/${path}`)
+        await reader.getByText(name).first().waitFor()
+        const overflow = await reader.evaluate("document.documentElement.scrollWidth - innerWidth")
+        expect([path, viewport?.width, overflow]).toEqual([path, viewport?.width, 0])
+      }
+    }
+    await send("DELETE", `/api/sources/${source.id}`)
+    await reader.close()
+  })
+
   it("say why one failed, and fit a phone", async () => {
     await page.getByRole("button", { name: "Add source" }).first().click()
     const dialog = page.getByRole("dialog")

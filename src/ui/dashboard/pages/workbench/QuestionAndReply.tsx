@@ -78,6 +78,7 @@ const EditQuestion = ({ onCancel, onSend, text }: EditQuestionProps) => {
     <div className={css["edit"]}>
       <textarea
         ref={field}
+        dir="auto"
         aria-label={t.edited}
         rows={3}
         maxLength={32_000}
@@ -117,7 +118,9 @@ export const Question = ({ message, onAskAgain }: QuestionProps) => {
           }}
         />
       ) : (
-        <p className={css["bubble"]}>{text}</p>
+        <p className={css["bubble"]} dir="auto">
+          {text}
+        </p>
       )}
       {files.length === 0 ? null : <span className={css["soft"]}>{files.join(", ")}</span>}
       {onAskAgain === null || isEditing ? null : (
