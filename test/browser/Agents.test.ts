@@ -179,8 +179,13 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await look(page, "agent-tools")
     await act(page, "Edit", "order_status")
     await dialog.getByLabel("What it does").fill("Tells where a parcel is.")
+    // A long address leaves room for the name.
+    const address = `https://shop.example/orders/{id}/${"status/".repeat(30)}`
+    await dialog.getByRole("textbox", { name: "Address" }).fill(address)
     await dialog.getByRole("button", { name: "Save" }).click()
     await page.getByText("Tells where a parcel is.").waitFor()
+    const name = await page.getByRole("table", { name: "Tools" }).getByText("order_status").boundingBox()
+    expect(name?.height).toBeLessThan(30)
   })
 
   it("get test cases that expect support by sources and an object, which is checked before it is sent", async () => {

@@ -157,6 +157,17 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.getByLabel("Type").selectOption("Website")
     await page.getByText("No source is like that.").waitFor()
     await page.getByLabel("Type").selectOption("All types")
+    // The address contains the filter.
+    const box = page.getByRole("textbox", { name: "Find a source by its name" })
+    await page.reload()
+    await table.getByRole("row", { name: /Corrections/ }).waitFor()
+    expect([await table.getByRole("row").count(), await box.inputValue()]).toEqual([2, "correc"])
+    await table.getByRole("link", { name: "Corrections" }).click()
+    await page.getByRole("heading", { name: "Corrections", level: 1 }).waitFor()
+    await page.goBack()
+    await table.getByRole("row", { name: /Corrections/ }).waitFor()
+    expect([await table.getByRole("row").count(), await box.inputValue()]).toEqual([2, "correc"])
+    await choose("Select all that are shown")
     await find("")
     await table.getByRole("row", { name: /Workshop site/ }).waitFor()
     await choose("Select Workshop site")
@@ -310,6 +321,34 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await until(names, (all) => all.includes("Far away"))
     await page.unroute("**/api/agents?*")
     await page.goto(`${spoke.url}/app/sources`)
+  })
+
+  it("fit the window, although their names are long and have no spaces", async () => {
+    const reader = await page.context().newPage()
+    await reader.goto(`${spoke.url}/app/agents`)
+    const send = (method: string, path: string, body?: object) =>
+      reader.evaluate(
+        `fetch("${path}", { method: "${method}", ${body === undefined ? "" : `headers: { "content-type": "application/json" }, body: ${JSON.stringify(JSON.stringify(body))}`} })
+          .then((answer) => answer.json()).then(({ data }) => data)`
+      )
+    const { agents } = (await send("GET", "/api/agents")) as { agents: ReadonlyArray<{ id: string }> }
+    const agentId = agents[0]?.id ?? ""
+    const config = { text: "Nothing." }
+    const name = `https://${"sub.".repeat(40)}example.com/`
+    const { source } = (await send("POST", "/api/sources", { agentId, type: "TEXT", name, config })) as {
+      source: { id: string }
+    }
+    for (const viewport of [desktop.viewport, phone.viewport]) {
+      await reader.setViewportSize(viewport ?? { width: 390, height: 844 })
+      for (const path of [`sources/${source.id}`, `agents/${agentId}/widget`]) {
+        await reader.goto(`${spoke.url}/app/${path}`)
+        await reader.getByText(name).first().waitFor()
+        const overflow = await reader.evaluate("document.documentElement.scrollWidth - innerWidth")
+        expect([path, viewport?.width, overflow]).toEqual([path, viewport?.width, 0])
+      }
+    }
+    await send("DELETE", `/api/sources/${source.id}`)
+    await reader.close()
   })
 
   it("say why one failed, and fit a phone", async () => {

@@ -1,12 +1,12 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as Http from "node:http"
 import * as Net from "node:net"
 import type { AddressInfo } from "node:net"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { production, removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
+import { type Served, servePages } from "../servers/Loopback.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
 import { desktop, hasBrowser, launch, look } from "./Browser.ts"
 
@@ -29,16 +29,11 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
   let spoke: Spoke
   let browser: Browser
   let variables: Readonly<Record<string, string>> = {}
-  const site = Http.createServer((_, response) => {
-    response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
-    response.end(
-      `<!doctype html><html lang="en"><title>Shop</title><main><h1>Shop</h1></main><script src="${spoke.url}/widget.js" data-key="${spoke.apiKey}" data-open></script></html>`
-    )
-  })
+  let site: Served
 
   const visit = async (): Promise<Page> => {
     const page = await (await browser.newContext(desktop)).newPage()
-    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
+    await page.goto(`${site.url}/`)
     await page.getByRole("dialog").waitFor()
     return page
   }
@@ -60,7 +55,10 @@ describe.skipIf(!hasBrowser || production)("The widget, when its server is kille
     }
     spoke = await start(dataDir, variables)
     browser = await launch()
-    await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve))
+    site = await servePages(
+      () =>
+        `<!doctype html><html lang="en"><title>Shop</title><main><h1>Shop</h1></main><script src="${spoke.url}/widget.js" data-key="${spoke.apiKey}" data-open></script></html>`
+    )
   }, 60_000)
 
   afterAll(async () => {

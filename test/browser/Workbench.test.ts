@@ -233,6 +233,32 @@ describe.skipIf(!hasBrowser || production)("The workbench", () => {
     expect([await questions().count(), await replies().count()]).toEqual([1, 2])
   })
 
+  it("asks a question with files again with them, also after a reload", async () => {
+    await page.getByRole("button", { name: "New conversation" }).click()
+    const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1, 2, 3, 4])
+    const choosing = page.waitForEvent("filechooser")
+    await page.getByRole("button", { name: "Attach files" }).click()
+    await (await choosing).setFiles([{ name: "plan.png", mimeType: "image/png", buffer: png }])
+    stub.script.push({ text: "A plan." })
+    await ask("What is this?")
+    await replies().getByText("A plan.").waitFor()
+    await settled()
+    for (const [text, reloads] of [
+      ["A plan again.", false],
+      ["Still a plan.", true]
+    ] as const) {
+      if (reloads) await page.reload()
+      stub.script.push({ text })
+      await replies().last().getByRole("button", { name: "Ask again" }).click()
+      await replies().getByText(text).waitFor()
+      await settled()
+      expect([text, prompted().includes(png.toString("base64"))]).toEqual([text, true])
+      await questions().getByText("plan.png").waitFor()
+      expect(await questions().count()).toBe(1)
+    }
+    await page.getByRole("button", { name: "New conversation" }).click()
+  })
+
   it("stops a reply, keeps what was said, and goes on", async () => {
     stub.script.push({ text: "One two three four five six seven eight nine ten.", gap: 300 })
     await ask("Count to ten")

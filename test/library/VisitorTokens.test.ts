@@ -371,6 +371,26 @@ describe("A visitor", () => {
     expect((await send("POST", "/v1/chat", other, { endUserId, message: question })).status).toBe(200)
   })
 
+  it("neither continues the chat of another one nor has its last message answered again", async () => {
+    const { secret } = await keyOf(["chat"])
+    const other = by(secret, await tokenOf({ externalEndUserId: "customer-26" }))
+    const visitor = by(secret, await tokenOf({ externalEndUserId: "customer-27" }))
+    const chat = { id: "chat-of-26", message: question }
+    const begun = await send("POST", "/v1/chat", other, { ...chat, externalEndUserId: "customer-26" })
+    expect(begun.status).toBe(200)
+    const again = (text: string) => ({
+      id: "chat-of-26",
+      trigger: "regenerate-message",
+      messages: [{ id: "m1", role: "user", parts: [{ type: "text", text }] }]
+    })
+    for (const body of [chat, again(question), again("A guess")]) {
+      const refused = await send("POST", "/v1/chat", visitor, body)
+      expect([refused.status, refused.error?.code]).toEqual([404, "CONVERSATION_NOT_FOUND"])
+    }
+    expect((await send("POST", "/v1/chat", other, again("A guess"))).status).toBe(400)
+    expect((await send("POST", "/v1/chat", other, again(question))).status).toBe(200)
+  })
+
   it("has a token from the program that embeds the library", async () => {
     const { sourceScope, visitorToken } = await agent.visitorToken({ sourceScope: { labels: ["staff"] } })
     expect(sourceScope).toEqual({ labels: ["staff"] })

@@ -28,6 +28,8 @@ const Changed = Schema.Struct({
 })
 export type Changed = typeof Changed.Type
 
+const Compared = Schema.Struct({ isSame: Schema.Boolean })
+
 const Running = Schema.Struct({ id: RunId, agentId: AgentId })
 
 export interface Change {
@@ -107,6 +109,20 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       select distinct ${tenantId}, ${id}, a.artifact from jsonb_to_recordset(${files}::jsonb) as a (artifact text)
       on conflict do nothing`
 
+      /** Whether the stored message has this content and these files. None if there is no such message. */
+      const compareMessage = (
+        { tenantId }: TenantScope,
+        id: MessageId,
+        content: string,
+        attachments: ReadonlyArray<StoredAttachment>
+      ) =>
+        sql`
+          select content = ${content} and attachments = ${attachmentsJson(attachments)}::jsonb as "isSame"
+          from messages where tenant_id = ${tenantId} and id = ${id}`.pipe(
+          Rows.first(Compared),
+          Effect.withSpan("ConversationStates.compareMessage")
+        )
+
       /** Appends a message of a team member or the service. Needs a transaction. */
       const addMessage = Effect.fn("ConversationStates.addMessage")(function* (
         scope: TenantScope,
@@ -148,7 +164,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
           Effect.withSpan("ConversationStates.stopTurns")
         )
 
-      return { change, addMessage, stopTurns } as const
+      return { change, compareMessage, addMessage, stopTurns } as const
     })
   }
 ) {}

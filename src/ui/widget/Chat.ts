@@ -1,31 +1,19 @@
-/** The chat of a page: sends messages, polls the conversation, and keeps the view up to date. */
+/** The chat of a page: its session, what the visitor does, and what becomes of the messages that are sent. */
 import { isTooLong } from "../MessageLimits.ts"
-import { type Client, type Message, type Outgoing, Refusal, type Turn } from "./Client.ts"
+import { type Client, type Message, type Outgoing, Refusal } from "./Client.ts"
+import { Conversation, pollIntervalMs } from "./Conversation.ts"
 import { type Draft, prependToDraft } from "./Draft.ts"
 import { addFiles } from "./Files.ts"
 import { type Markdown, MarkdownLoader } from "./Markdown.ts"
-import { canReplaceLive, messagesBeforePending, messagesFromPending } from "./Pending.ts"
-import { Poller } from "./Poller.ts"
+import { messagesBeforePending, messagesFromPending } from "./Pending.ts"
 import { receiveReply } from "./Reply.ts"
 import type { Settings } from "./Settings.ts"
-import { connect } from "./Socket.ts"
 import { refusalText, textsFor } from "./Texts.ts"
-import { withoutOldErrors } from "./Problems.ts"
-import { Transcript } from "./Transcript.ts"
-import { Typing } from "./Typing.ts"
 import { empty, type View } from "./View.ts"
 import { type PendingMessage, WidgetStorage } from "./WidgetStorage.ts"
 
-interface PollResult {
-  readonly reached: boolean
-  readonly messages: ReadonlyArray<Message>
-  readonly turn: Turn | null
-}
-
 const emptyReply = { files: [], reply: "", citations: [] }
 
-/** Polling interval for a reply whose stream was lost. */
-const pollIntervalMs = 2_000
 /** Time after which a message that is not stored counts as not arrived, although a turn is running. */
 const maxSendMs = 180_000
 /** Pause before the next attempt to begin the session, with jitter. */
@@ -41,19 +29,13 @@ export class Chat {
   /** Kept here because the composer is unmounted while the panel is closed. */
   draft: Draft = { text: "", files: [] }
   private currentView: View = empty
-  private readonly storage
+  sessionId: string | null = null
+  readonly storage
+  readonly ended = new AbortController()
   private readonly listeners = new Set<() => void>()
-  private sessionId: string | null = null
   /** The page's id for the visitor. */
   private externalEndUserId
-  private transcript
-  /** The conversation that the visitor left for a new one. */
-  private leftConversationId: string | null = null
-  /** Result of the last poll. `reached` is false if the service did not answer. */
-  private lastPoll: PollResult = { reached: false, messages: [], turn: null }
   private missedPolls = 0
-  /** The error of the last handoff request. The request may have reached the service nevertheless. */
-  private handoffProblem: string | null = null
   /** Files of the live message. */
   private sentFiles: ReadonlyArray<File> = []
   /** Ids of the messages that were retried automatically. */
@@ -62,20 +44,8 @@ export class Chat {
   /** Failed attempts to begin the session. */
   private startFailures = 0
   private readonly markdown
-  private readonly poller = new Poller((replaceLive) =>
-    this.poll(replaceLive).catch((failure: unknown) => {
-      this.lastPoll = { ...this.lastPoll, reached: false }
-      if (this.forgetUnknownSession(failure))
-        return this.currentView.live === null ? undefined : this.giveUp(this.texts.wrong)
-      // The socket's next frame, or the next poll, will update it.
-      if (replaceLive) this.pollOutcome(this.texts.lost)
-    })
-  )
-  private disconnect: (() => void) | null = null
-  private pollTimer: ReturnType<typeof setTimeout> | undefined
+  private readonly conversation
   private startTimer: ReturnType<typeof setTimeout> | undefined
-  private readonly typing
-  private readonly ended = new AbortController()
 
   constructor(settings: Settings, client: Client, storageName: string | null) {
     this.settings = settings
@@ -83,9 +53,13 @@ export class Chat {
     this.client = client
     this.externalEndUserId = settings.externalEndUserId
     this.markdown = new MarkdownLoader(client.base)
-    this.transcript = new Transcript(client)
     this.storage = new WidgetStorage(storageName)
-    this.typing = new Typing(client, (typing) => this.set({ typing }))
+    this.conversation = new Conversation(this, (failure, replaceLive) => {
+      if (this.forgetUnknownSession(failure))
+        return this.currentView.live === null ? undefined : this.giveUp(this.texts.wrong)
+      // The socket's next frame, or the next poll, will update it.
+      if (replaceLive) this.pollOutcome(this.texts.lost)
+    })
   }
 
   /** Applies other settings, for the preview. */
@@ -97,10 +71,6 @@ export class Chat {
 
   get view(): View {
     return this.currentView
-  }
-
-  get session(): string | null {
-    return this.sessionId
   }
 
   /** True if an earlier conversation may have new messages. */
@@ -194,39 +164,27 @@ export class Chat {
 
   async handoff(): Promise<void> {
     await this.start()
-    if (this.sessionId === null) return
-    this.set({ problem: null })
-    try {
-      await this.client.handoff(this.sessionId)
-      await this.refresh()
-      if (!this.lastPoll.reached) this.pollUntilReached()
-    } catch (failure) {
-      this.forgetUnknownSession(failure)
-      this.handoffProblem = this.errorText(failure)
-      this.set({ problem: this.handoffProblem })
-    }
+    if (this.sessionId !== null) await this.conversation.handoff(this.sessionId)
   }
 
   /** Reports to the team that the visitor is typing, unless the agent answers. */
   visitorTypes(): void {
     const { state } = this.currentView
     if (this.sessionId === null || state === "AI_ACTIVE" || state === "CLOSED") return
-    this.typing.report(this.sessionId)
+    this.conversation.typing.report(this.sessionId)
   }
 
   /** Leaves the closed conversation. The next message begins another. */
   startNewConversation(): void {
-    this.leftConversationId = this.transcript.conversationId
+    this.conversation.leave()
     this.set({ messages: [], state: "AI_ACTIVE", problem: null, failedMessageId: null })
   }
 
   end(): void {
     this.ended.abort()
     this.storage.abandonPending()
-    this.disconnect?.()
-    clearTimeout(this.pollTimer)
+    this.conversation.end()
     clearTimeout(this.startTimer)
-    this.typing.end()
     this.listeners.clear()
   }
 
@@ -238,26 +196,23 @@ export class Chat {
 
   /** Shows nothing more of the session. The next start begins another. */
   private leaveSession(sessionId: string): void {
-    this.disconnect?.()
-    clearTimeout(this.pollTimer)
+    this.conversation.reset()
     this.storePending()
     this.storage.forgetSession(sessionId)
     this.sessionId = null
     this.starting = null
-    this.leftConversationId = null
-    this.transcript = new Transcript(this.client)
     this.draft = { text: "", files: [] }
     const { agent, markdown } = this.currentView
     this.set({ ...empty, agent, markdown })
   }
 
-  private set(change: Partial<View>): void {
+  set(change: Partial<View>): void {
     this.currentView = { ...this.currentView, ...change }
     for (const listener of this.listeners) listener()
   }
 
   /** Stores the message being sent, if any. */
-  private storePending(pending?: PendingMessage): void {
+  storePending(pending?: PendingMessage): void {
     this.missedPolls = 0
     if (pending === undefined || this.sessionId === null) this.storage.clearPending()
     else this.storage.storePending(pending, this.sessionId)
@@ -287,11 +242,11 @@ export class Chat {
       this.set({ live: { ...emptyReply, message, phase: "unconfirmed" } })
     }
     this.set({ agent: session.agent })
-    await this.refresh()
-    if (!this.lastPoll.reached) throw new Error("The conversation cannot be read.")
+    await this.conversation.refresh()
+    const { messages, reached } = this.conversation.lastPoll
+    if (!reached) throw new Error("The conversation cannot be read.")
     const isUnconfirmed = this.currentView.live?.phase === "unconfirmed"
     const { pending } = this.storage
-    const { messages } = this.lastPoll
     this.set({
       ready: true,
       problem: null,
@@ -306,9 +261,9 @@ export class Chat {
    * Forgets the session and returns true if the service no longer knows it, because the end user was erased or was
    * inactive for long. The next message begins another session.
    */
-  private forgetUnknownSession(failure: unknown): boolean {
+  forgetUnknownSession(failure: unknown): boolean {
     if (!(failure instanceof Refusal) || failure.code !== "NOT_FOUND") return false
-    this.disconnect?.()
+    this.conversation.disconnect()
     if (this.sessionId !== null) this.storage.forgetSession(this.sessionId)
     this.sessionId = null
     this.starting = null
@@ -331,7 +286,7 @@ export class Chat {
       if (this.currentView.live !== null) this.set({ live: { ...this.currentView.live, ...received } })
     })
     // The stored messages replace the displayed ones in one step.
-    await this.refresh(true)
+    await this.conversation.refresh(true)
     if (outcome === "failed") this.set({ problem: this.texts.failed })
     this.offerRetry()
   }
@@ -343,7 +298,7 @@ export class Chat {
     const isAnswered = retryOf !== null && failure.status === 409
     const failed = retryOf === null || isAnswered ? {} : { failedMessageId: retryOf }
     this.set({ live: null, problem: isAnswered ? null : this.errorText(failure), ...failed })
-    return retryOf === null ? this.returnToDraft(message, files) : void this.refresh(true)
+    return retryOf === null ? this.returnToDraft(message, files) : void this.conversation.refresh(true)
   }
 
   /** The connection broke: polls until the outcome of the message is known. */
@@ -351,19 +306,18 @@ export class Chat {
     const { live } = this.currentView
     if (live === null || this.ended.signal.aborted) return
     this.set({ live: { ...live, phase: "unconfirmed" }, problem })
-    clearTimeout(this.pollTimer)
-    this.pollTimer = setTimeout(() => void this.refresh().then(() => this.resolveOutcome()), pollIntervalMs)
+    this.conversation.refreshLater(() => this.resolveOutcome())
   }
 
   /** Decides from the last poll whether the message is being answered, has failed, or has not arrived. */
   private resolveOutcome(): void {
-    const { reached, turn } = this.lastPoll
+    const { messages, reached, turn } = this.conversation.lastPoll
     const { pending } = this.storage
     // A frame of the socket may have settled it meanwhile, and the next message may be live.
     if (this.currentView.live?.phase !== "unconfirmed") return
     if (!reached) return this.pollOutcome(this.texts.unreachable)
     if (pending === undefined) return this.giveUp(this.texts.unanswered)
-    const [message] = messagesFromPending(pending, this.lastPoll.messages)
+    const [message] = messagesFromPending(pending, messages)
     if (turn?.status === "running") {
       this.missedPolls = 0
       if (message !== undefined || Date.now() - pending.at < maxSendMs)
@@ -378,7 +332,7 @@ export class Chat {
 
   /** The message arrived, but the turn ended without an answer. */
   private handleUnanswered({ id }: Message): void {
-    const { messages, turn } = this.lastPoll
+    const { messages, turn } = this.conversation.lastPoll
     this.storePending()
     this.set({ messages, live: null, typing: false, problem: this.texts.failed })
     if (turn?.status !== "lost" || turn.messageId !== id || this.retried.has(id)) return this.offerRetry()
@@ -389,7 +343,7 @@ export class Chat {
   private giveUp(problem: string): void {
     this.storePending()
     const message = this.currentView.live?.message ?? null
-    const { messages, reached } = this.lastPoll
+    const { messages, reached } = this.conversation.lastPoll
     this.set({ live: null, problem, ...(reached ? { messages } : {}) })
     if (message !== null) this.returnToDraft(message, this.sentFiles)
   }
@@ -403,83 +357,13 @@ export class Chat {
   /** Offers a retry if the last message has no answer. */
   private offerRetry(): void {
     const last = this.currentView.messages.at(-1)
-    const { turn } = this.lastPoll
+    const { turn } = this.conversation.lastPoll
     const isFailed = turn?.status === "failed" || turn?.status === "lost"
     if (last === undefined || !isFailed || turn.messageId !== last.id) return
     this.set({ failedMessageId: last.id, problem: this.texts.failed })
   }
 
-  /** Polls state and messages. With `replaceLive`, the stored messages replace the live ones. */
-  private refresh(replaceLive = false): Promise<void> {
-    return this.poller.request(replaceLive)
-  }
-
-  private async poll(replaceLive: boolean): Promise<void> {
-    const { sessionId } = this
-    if (sessionId === null || this.ended.signal.aborted) return
-    const previousId = this.transcript.conversationId
-    const loaded = await this.transcript.read(sessionId, this.leftConversationId)
-    if (this.ended.signal.aborted || this.sessionId !== sessionId) return
-    // The visitor may have left the conversation meanwhile.
-    const found = loaded?.conversationId === this.leftConversationId ? null : loaded
-    this.lastPoll = { reached: true, messages: found?.messages ?? [], turn: found?.turn ?? null }
-    if (found === null) return replaceLive ? this.set({ live: null }) : undefined
-    if (found.conversationId !== previousId) this.connectSocket()
-    const { messages, state } = found
-    const outdated = state === "AI_ACTIVE" ? null : this.handoffProblem
-    const replacesLive =
-      replaceLive || canReplaceLive(this.currentView.live, this.storage.pending, messages, state)
-    if (replacesLive && this.currentView.live !== null) this.storePending()
-    // While a reply streams, stored messages are not shown, so that nothing appears twice.
-    this.set({
-      state,
-      ...(replacesLive
-        ? {
-            messages,
-            live: null,
-            typing: false,
-            ...withoutOldErrors(this.currentView, this.texts, outdated, messages)
-          }
-        : {})
-    })
-  }
-
-  private connectSocket(): void {
-    this.disconnect?.()
-    this.disconnect = connect(
-      async () => {
-        if (this.sessionId === null) return null
-        const { realtimeToken, realtimeUrl } = await this.client
-          .conversation(this.sessionId)
-          .catch((failure: unknown) => {
-            this.forgetUnknownSession(failure)
-            throw failure
-          })
-        const lastMessageId = this.currentView.messages.at(-1)?.id ?? "none"
-        return realtimeToken === null ? null : { token: realtimeToken, url: realtimeUrl, lastMessageId }
-      },
-      (frame) => {
-        if (frame.type === "message.created") void this.refresh()
-        if (frame.type === "conversation.updated" && frame.state !== this.currentView.state) {
-          void this.refresh()
-        }
-        if (frame.type === "typing") this.typing.show()
-      }
-    )
-  }
-
-  /** Polls until the service answers. */
-  private pollUntilReached(): void {
-    if (this.ended.signal.aborted || this.currentView.live !== null) return
-    this.set({ problem: this.texts.lost })
-    clearTimeout(this.pollTimer)
-    this.pollTimer = setTimeout(
-      () => void this.refresh().then(() => (this.lastPoll.reached ? undefined : this.pollUntilReached())),
-      pollIntervalMs
-    )
-  }
-
-  private errorText(failure: unknown): string {
+  errorText(failure: unknown): string {
     if (!(failure instanceof Refusal)) return this.texts.offline
     const isExpired = failure.status === 401 && this.settings.visitorToken !== null
     return isExpired ? this.texts.expired : refusalText(this.texts, failure)

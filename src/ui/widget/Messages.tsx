@@ -18,9 +18,9 @@ const Attachment = ({ chat, media }: { readonly chat: Chat; readonly media: Medi
   const [failed, setFailed] = useState(false)
   const save = async () => {
     setFailed(false)
-    if (chat.session === null || !attachmentPath.test(media.url))
+    if (chat.sessionId === null || !attachmentPath.test(media.url))
       throw new Error("Not a file of this conversation.")
-    const blob = await chat.client.file(chat.session, media.url)
+    const blob = await chat.client.file(chat.sessionId, media.url)
     const address = URL.createObjectURL(blob)
     const link = document.createElement("a")
     link.href = address
@@ -112,9 +112,9 @@ const Feedback = ({ chat, message }: { readonly chat: Chat; readonly message: Me
   const [problem, setProblem] = useState(false)
   const unhelpful = useRef<HTMLButtonElement>(null)
   const rate = async (value: 1 | -1, comment: string) => {
-    if (chat.session === null) return
+    if (chat.sessionId === null) return
     try {
-      await chat.client.rate(chat.session, message.id, value, comment)
+      await chat.client.rate(chat.sessionId, message.id, value, comment)
       setRating(value)
       setRated(true)
       setProblem(false)

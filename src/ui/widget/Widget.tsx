@@ -109,6 +109,34 @@ const Consent = ({ chat }: { readonly chat: Chat }) => {
   )
 }
 
+/** Selects what Tab may reach. */
+const tabStops =
+  "a[href], button:not(:disabled), input:not(:disabled), textarea:not(:disabled), [tabindex='0']"
+
+/** Moves the focus from the last element of `panel` to its first one, and back. */
+const keepFocusInside = (panel: HTMLElement, event: KeyboardEvent) => {
+  const stops = [...panel.querySelectorAll<HTMLElement>(tabStops)].filter((one) => one.checkVisibility())
+  const root = panel.getRootNode()
+  const focused = root instanceof ShadowRoot ? root.activeElement : null
+  const isAtEdge = focused === (event.shiftKey ? stops[0] : stops.at(-1))
+  if (!isAtEdge && focused !== panel) return
+  event.preventDefault()
+  stops.at(event.shiftKey ? -1 : 0)?.focus()
+}
+
+/** Whether the open chat covers the page, as in the style sheet. */
+const narrowPage = matchMedia("(max-width: 480px)")
+
+const useNarrowPage = (): boolean => {
+  const [isNarrow, setNarrow] = useState(narrowPage.matches)
+  useEffect(() => {
+    const update = () => setNarrow(narrowPage.matches)
+    narrowPage.addEventListener("change", update)
+    return () => narrowPage.removeEventListener("change", update)
+  }, [])
+  return isNarrow
+}
+
 /** True if the last line is visible, or nearly. */
 const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element) =>
   scrollHeight - scrollTop - clientHeight < 48
@@ -137,6 +165,7 @@ const Panel = ({
     if (takesFocus) field.current?.focus()
   }, [])
   const panel = useRef<HTMLDivElement>(null)
+  const isModal = useNarrowPage()
   const root = panel.current?.getRootNode()
   const focusedElement = root instanceof ShadowRoot ? root.activeElement : null
   // If a button disappears when it is pressed, the focus would move to the page.
@@ -163,10 +192,12 @@ const Panel = ({
       id="panel"
       ref={panel}
       role="dialog"
+      aria-modal={isModal}
       tabIndex={-1}
       aria-labelledby="title"
       onKeyDown={(event) => {
         if (event.key === "Escape" && !isComposing(event)) close()
+        if (event.key === "Tab" && isModal) keepFocusInside(event.currentTarget, event)
       }}
       onDragOver={(event) => {
         if (bringsFiles(event)) event.preventDefault()

@@ -16,11 +16,18 @@ import widgetCss from "./widget.css?inline"
 // Only available while the script is executed.
 const scriptTag = readScriptTag(document.currentScript)
 
-/** Black or white, whichever has more contrast with the host's brand colour. */
-const textColorFor = (host: HTMLElement): string => {
+/**
+ * Black or white, whichever has more contrast with the brand colour of the widget. The browser resolves the variables
+ * of the page in it. White if the colour is not known.
+ */
+const textColorFor = (root: ShadowRoot): string => {
   const context = document.createElement("canvas").getContext("2d")
   if (context === null) return "#fff"
-  context.fillStyle = host.style.getPropertyValue("--spoke-color")
+  const probe = document.createElement("span")
+  probe.style.backgroundColor = "var(--spoke-color)"
+  root.append(probe)
+  context.fillStyle = getComputedStyle(probe).backgroundColor
+  probe.remove()
   context.fillRect(0, 0, 1, 1)
   const [red = 0, green = 0, blue = 0] = context.getImageData(0, 0, 1, 1).data
   const linear = [red, green, blue].map((value) => (value / 255) ** 2.2)
@@ -28,7 +35,7 @@ const textColorFor = (host: HTMLElement): string => {
   return light > 0.18 ? "#000" : "#fff"
 }
 
-const applyStyle = (host: HTMLElement, { accent, language, position }: Settings) => {
+const applyStyle = (host: HTMLElement, root: ShadowRoot, { accent, language, position }: Settings) => {
   host.lang = languageOf(language)
   host.dataset["position"] = position
   if (accent === null) {
@@ -37,7 +44,7 @@ const applyStyle = (host: HTMLElement, { accent, language, position }: Settings)
     return
   }
   host.style.setProperty("--spoke-color", accent)
-  host.style.setProperty("--on-spoke-color", textColorFor(host))
+  host.style.setProperty("--on-spoke-color", textColorFor(root))
 }
 
 /**
@@ -76,7 +83,6 @@ const keepOnPage = (host: HTMLElement, root: ShadowRoot) => {
 /** Adds the chat to the page. Returns a function that applies other settings, for the preview. */
 const mount = (settings: Settings, client: Client, storageName: string | null) => {
   const host = document.createElement("spoke-chat")
-  applyStyle(host, settings)
   const root = host.attachShadow({ mode: "open" })
   // A content security policy without 'unsafe-inline' allows style sheets that a script creates.
   root.adoptedStyleSheets = [
@@ -93,6 +99,10 @@ const mount = (settings: Settings, client: Client, storageName: string | null) =
   for (const type of ["keydown", "keypress", "keyup"])
     root.addEventListener(type, (event) => event.stopPropagation())
   const release = keepOnPage(host, root)
+  applyStyle(host, root, settings)
+  // The page's style sheets, which may define the colour, may come after the script.
+  const loaded = () => applyStyle(host, root, settings)
+  if (document.readyState !== "complete") addEventListener("load", loaded, { once: true })
   const chat = new Chat(settings, client, storageName)
   const handle: Handle = { open: () => undefined, close: () => undefined }
   render(
@@ -105,6 +115,7 @@ const mount = (settings: Settings, client: Client, storageName: string | null) =
     identify: (externalEndUserId: string) => chat.identify(externalEndUserId),
     destroy: () => {
       chat.end()
+      removeEventListener("load", loaded)
       release()
       render(null, root)
       host.remove()
@@ -113,7 +124,8 @@ const mount = (settings: Settings, client: Client, storageName: string | null) =
   }
   Object.defineProperty(window, "Spoke", { value: Object.freeze(spoke), configurable: true })
   return (newSettings: Settings, scheme: string) => {
-    applyStyle(host, newSettings)
+    removeEventListener("load", loaded)
+    applyStyle(host, root, newSettings)
     host.dataset["scheme"] = scheme
     chat.show(newSettings)
   }

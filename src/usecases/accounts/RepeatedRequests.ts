@@ -17,7 +17,8 @@ const StoredAnswer = Schema.parseJson(
 )
 type StoredAnswer = typeof StoredAnswer.Type
 
-const differentRequest = () =>
+/** Refuses a key that was sent with another request. */
+export const differentRequest = () =>
   new Conflict({
     message: "This Idempotency-Key was sent with another request. Use a new one for each request."
   })

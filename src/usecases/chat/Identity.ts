@@ -45,11 +45,16 @@ export const notActive = () =>
 const notFound = () =>
   new ConversationNotFound({ message: "The conversation does not exist for this agent." })
 
-/** A chat belongs to one person. Fails with CONVERSATION_NOT_FOUND for another person. */
+/**
+ * A chat belongs to one person. Fails with CONVERSATION_NOT_FOUND for another person. One without an external id may be
+ * the visitor that a token names.
+ */
 export const requireSamePerson = (
+  visitor: ExternalEndUserId | undefined,
   asked: Pick<ChatTurnRequest, "endUserId" | "externalEndUserId">,
   chat: { readonly endUserId: EndUserId; readonly externalId: string | null }
 ) =>
+  (visitor === undefined || (chat.externalId ?? visitor) === visitor) &&
   (asked.endUserId === undefined || asked.endUserId === chat.endUserId) &&
   (asked.externalEndUserId === undefined || asked.externalEndUserId === chat.externalId)
     ? Effect.void

@@ -109,7 +109,7 @@ export const makeStartTurn = Effect.gen(function* () {
     const found = yield* turns.chat(scope, chat.id)
     if (Option.isNone(found)) return { chatId: chat.id }
     const { asked, conversationId } = found.value
-    yield* Identity.requireSamePerson(request, found.value)
+    yield* Identity.requireSamePerson(scope.visitor, request, found.value)
     const target: Target = { _tag: "Conversation", id: conversationId }
     if (!chat.again || asked === null || !request.persist) return { target }
     if (asked.content !== request.message) return yield* notLastMessage()
@@ -155,7 +155,7 @@ export const makeStartTurn = Effect.gen(function* () {
     Effect.gen(function* () {
       const found = chatId === undefined ? Option.none() : yield* turns.chat(scope, chatId)
       if (Option.isNone(found)) return yield* Effect.dieMessage("A chat was taken and is not there")
-      yield* Identity.requireSamePerson(endUserOf(opening.target), found.value)
+      yield* Identity.requireSamePerson(scope.visitor, endUserOf(opening.target), found.value)
       const target: Target = { _tag: "Conversation", id: found.value.conversationId }
       const inChat: TurnStart = { ...opening, target }
       return { opening: inChat, started: yield* Effect.orDie(turns.begin(scope, inChat)) }

@@ -8,7 +8,7 @@ import * as Option from "effect/Option"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import type { ConversationScope } from "../../domain/conversations/Conversation.ts"
-import { type ConversationId, newId, type UserId } from "../../domain/Ids.ts"
+import { type ConversationId, type MessageId, newId, type UserId } from "../../domain/Ids.ts"
 import {
   type Change,
   type Changed,
@@ -19,6 +19,8 @@ import { RunningTurns } from "../chat/RunningTurns.ts"
 import { RealtimeFeed } from "./RealtimeFeed.ts"
 
 export interface OutgoingMessage {
+  /** A new one unless given. */
+  readonly id?: MessageId
   readonly content: string
   readonly author: "human" | "system"
   readonly userId: UserId | null
@@ -46,9 +48,9 @@ export class ConversationControl extends Effect.Service<ConversationControl>()(
         scope: TenantScope,
         id: ConversationId,
         epoch: number,
-        { attachments = [], author, content, sent = content, userId }: OutgoingMessage
+        { attachments = [], author, content, sent = content, userId, ...given }: OutgoingMessage
       ) {
-        const messageId = yield* newId.message
+        const messageId = given.id ?? (yield* newId.message)
         yield* states.addMessage(scope, id, { id: messageId, content, author, userId, attachments })
         yield* sender.post({
           tenantId: scope.tenantId,

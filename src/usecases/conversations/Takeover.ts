@@ -1,4 +1,5 @@
 /** Team members who answer conversations in place of the agent, from the dashboard. */
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { SessionUser } from "../../domain/accounts/Access.ts"
@@ -11,10 +12,12 @@ import {
   invalidField,
   orNoSuch
 } from "../../domain/Errors.ts"
-import type { ConversationId } from "../../domain/Ids.ts"
+import { type ConversationId, type MessageId, messageIdOf } from "../../domain/Ids.ts"
+import { type Changed, ConversationStates } from "../../store/conversations/ConversationStates.ts"
 import { ConversationStore } from "../../store/conversations/Conversations.ts"
+import { differentRequest, hashOf } from "../accounts/RepeatedRequests.ts"
 import * as Content from "../channels/Content.ts"
-import { ConversationControl } from "./ConversationControl.ts"
+import { ConversationControl, type OutgoingMessage } from "./ConversationControl.ts"
 import { Attachments, type StagedFile } from "../chat/widget/Attachments.ts"
 
 type Action = "takeover" | "release" | "close" | "say"
@@ -54,6 +57,9 @@ const checkFiles = (adapter: ChannelAdapter | null, files: ReadonlyArray<StagedF
     }
   })
 
+/** The message of an earlier request with the same Idempotency-Key. */
+class AlreadySent extends Data.TaggedError("AlreadySent")<{ readonly messageId: MessageId }> {}
+
 /** A message of a team member: text, files, or both. */
 export interface Reply {
   readonly content?: string
@@ -63,6 +69,7 @@ export interface Reply {
 export class Takeover extends Effect.Service<Takeover>()("usecases/conversations/Takeover", {
   effect: Effect.gen(function* () {
     const control = yield* ConversationControl
+    const states = yield* ConversationStates
     const store = yield* ConversationStore
     const attachments = yield* Attachments
     const adapters = yield* ChannelAdapters
@@ -102,28 +109,51 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
     /** Closes the conversation. A channel contact who writes again begins a new one. */
     const close = (by: SessionUser, id: ConversationId) => act(by, id, "close")
 
-    /** Sends a message as the user, who also takes the conversation over. Returns the message's id. */
+    /** Fails if an earlier request of the user has stored `message`, or another one with its id. */
+    const failIfSent = ({ tenantId }: SessionUser, message: OutgoingMessage) =>
+      Effect.gen(function* () {
+        const { attachments: stored = [], content, id } = message
+        if (id === undefined) return
+        const sent = yield* states.compareMessage({ tenantId }, id, content, stored)
+        if (Option.isSome(sent))
+          return yield* sent.value.isSame ? new AlreadySent({ messageId: id }) : differentRequest()
+      })
+
+    /**
+     * Sends a message as the user, who also takes the conversation over. Returns the message's id. A repeat with the
+     * same `idempotencyKey` sends nothing, also if the conversation has been closed since.
+     */
     const say = Effect.fn("Takeover.say")(function* (
-      { tenantId, userId }: SessionUser,
+      by: SessionUser,
       id: ConversationId,
-      { content = "", files = [] }: Reply
+      { content = "", files = [] }: Reply,
+      idempotencyKey?: string
     ) {
+      const { tenantId, userId } = by
       if (content === "" && files.length === 0) return yield* emptyReply()
       if (files.length > 0)
         yield* checkFiles(adapters.named((yield* findConversation({ tenantId }, id)).channel), files)
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }
+      // The response to a program's repeat is stored with its access token.
+      const isRepeatable = idempotencyKey !== undefined && by.token === undefined
       const message = {
+        ...(isRepeatable ? { id: messageIdOf(hashOf(userId, id, idempotencyKey)) } : {}),
         content: content === "" ? Content.textOfFiles(stored) : content,
         sent: content,
         attachments: stored,
         author: "human",
         userId
       } as const
-      const outcome = yield* control
-        .change({ tenantId }, id, change, ({ epoch }) => control.addMessage({ tenantId }, id, epoch, message))
-        .pipe(Effect.ensuring(release))
-      const messageId = yield* orConflict({ tenantId }, id, outcome)
+      const send = ({ epoch }: Changed) =>
+        // A concurrent request may have sent it since. The conversation is locked now.
+        Effect.zipRight(failIfSent(by, message), control.addMessage({ tenantId }, id, epoch, message))
+      const messageId = yield* failIfSent(by, message).pipe(
+        Effect.zipRight(control.change({ tenantId }, id, change, send)),
+        Effect.flatMap((outcome) => orConflict({ tenantId }, id, outcome)),
+        Effect.catchTag("AlreadySent", (sent) => Effect.succeed(sent.messageId)),
+        Effect.ensuring(release)
+      )
       return { conversation: yield* findConversation({ tenantId }, id), messageId }
     })
 

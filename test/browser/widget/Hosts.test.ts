@@ -1,8 +1,7 @@
-import * as Http from "node:http"
-import type { AddressInfo } from "node:net"
 import type { Browser, BrowserContextOptions, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../../e2e/Spoke.ts"
+import { type Served, servePages } from "../../servers/Loopback.ts"
 import { desktop, hasBrowser, launch, phone } from "../Browser.ts"
 
 /** Properties of the widget's parts that depend on the page's style sheets. */
@@ -24,10 +23,7 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
   let browser: Browser
   let page: Page
   let html = ""
-  const site = Http.createServer((_, response) => {
-    response.writeHead(200, { "content-type": "text/html; charset=utf-8" })
-    response.end(html)
-  })
+  let site: Served
 
   /** A page with the widget's script after `body`. */
   const visit = async (body: string, attributes = "", options: BrowserContextOptions = desktop) => {
@@ -35,7 +31,7 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
     page = await context.newPage()
     html = `<!doctype html><html lang="en"><meta name="viewport" content="width=device-width"><title>Shop</title>
       <body>${body}<script src="${spoke.url}/widget.js" data-key="${spoke.apiKey}" ${attributes}></script></body></html>`
-    await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`)
+    await page.goto(`${site.url}/`)
     return context
   }
 
@@ -54,7 +50,7 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
   beforeAll(async () => {
     spoke = await start(dataDir)
     browser = await launch()
-    await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve))
+    site = await servePages(() => html)
   }, 60_000)
 
   afterAll(async () => {
@@ -141,6 +137,42 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
       () => page.evaluate(`document.activeElement.shadowRoot?.activeElement?.getAttribute("aria-label")`),
       (label) => label === "Open chat"
     )
+    await context.close()
+  })
+
+  it("keeps the focus of Tab inside while it covers a narrow page, and lets it out on a wide one", async () => {
+    for (const [options, isInside] of [
+      [phone, true],
+      [desktop, false]
+    ] as const) {
+      const context = await visit(`<a href="#">Before</a>`, "", options)
+      await open()
+      expect(await page.getByRole("dialog").getAttribute("aria-modal")).toBe(String(isInside))
+      for (const key of ["Tab", "Shift+Tab"]) {
+        await field().focus()
+        const reached = new Set<unknown>()
+        for (let presses = 0; presses < 12; presses++) {
+          await page.keyboard.press(key)
+          reached.add(await page.evaluate("document.activeElement.localName"))
+        }
+        expect([key, !reached.has("a") && !reached.has("body")]).toEqual([key, isInside])
+      }
+      await context.close()
+    }
+  })
+
+  it("has readable text on any colour that the page's style sheets resolve", async () => {
+    const colors = ["var(--brand)", "oklch(0.95 0.1 100)", "color-mix(in srgb, white 90%, black)", "gold"]
+    const textColor = `getComputedStyle(document.querySelector("spoke-chat").shadowRoot.querySelector(".launcher")).color`
+    for (const color of colors) {
+      const context = await visit("<style>:root { --brand: #ffe600 }</style>", `data-accent="${color}"`)
+      await page.getByRole("button", { name: "Open chat" }).waitFor()
+      expect([color, await page.evaluate(textColor)]).toEqual([color, "rgb(0, 0, 0)"])
+      await context.close()
+    }
+    const context = await visit("<style>:root { --brand: navy }</style>", `data-accent="var(--brand)"`)
+    await page.getByRole("button", { name: "Open chat" }).waitFor()
+    expect(await page.evaluate(textColor)).toBe("rgb(255, 255, 255)")
     await context.close()
   })
 

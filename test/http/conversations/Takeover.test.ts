@@ -63,13 +63,15 @@ const server = TestServer.layer(
 const onFreshData = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.zipRight(reset, Effect.provide(effect, server))
 
-const as = ({ tenantId }: AgentScope, role: Role = "agent") =>
+const as = ({ tenantId }: AgentScope, role: Role = "agent", userId = UserId.make("mbr_1")) =>
   Effect.sync(() => {
-    current.user = { ...current.user, tenantId, role }
+    current.user = { ...current.user, tenantId, role, userId }
   })
 
-const call = (method: string, path: string, body?: unknown) =>
-  Effect.flatMap(TestServer.TestServer, (test) => test.call(method, path, body === undefined ? {} : { body }))
+const call = (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  Effect.flatMap(TestServer.TestServer, (test) =>
+    test.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
+  )
 
 const outcome = ({ json, status }: Effect.Effect.Success<ReturnType<typeof call>>) => [
   status,
@@ -188,6 +190,65 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
       expect(yield* refused(form({}, large))).toEqual([400, "FILE_TOO_LARGE"])
       expect(yield* sql`select from messages where author = 'human'`).toEqual([])
       expect(yield* sql`select from artifacts`).toEqual([])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped(
+    "send a reply once per Idempotency-Key, also if repeats are concurrent or come after the close",
+    () =>
+      Effect.gen(function* () {
+        const { path, scope } = yield* talked
+        const send = (content: string, key = "reply-1") =>
+          call("POST", `${path}/messages`, { content }, { "idempotency-key": key })
+        const first = yield* Effect.forEach(Array.from({ length: 4 }), () => send("Ada here."), {
+          concurrency: 4
+        })
+        expect(first.map(outcome)).toEqual(Array(4).fill([201, "HUMAN_ACTIVE"]))
+        expect(new Set(first.map(({ json }) => json.data.messageId)).size).toBe(1)
+        expect(outcome(yield* send("Somebody else here."))).toEqual([409, "CONFLICT"])
+        expect(outcome(yield* send("Ada here.", "two words"))).toEqual([400, "VALIDATION_ERROR"])
+        expect(outcome(yield* send("Ada here.", "reply-2"))).toEqual([201, "HUMAN_ACTIVE"])
+        // The key belongs to the user.
+        yield* as(scope, "agent", UserId.make("mbr_2"))
+        expect(outcome(yield* send("Grace here."))).toEqual([201, "HUMAN_ACTIVE"])
+        yield* as(scope)
+        expect(outcome(yield* call("POST", `${path}/close`))).toEqual([200, "CLOSED"])
+        const late = yield* send("Ada here.")
+        expect(outcome(late)).toEqual([201, "CLOSED"])
+        expect(late.json.data.messageId).toBe(first[0]?.json.data.messageId)
+        expect(outcome(yield* send("Ada here.", "reply-3"))).toEqual([409, "CONFLICT"])
+        const sql = yield* SqlClient.SqlClient
+        expect(yield* sql`select content from messages where author = 'human' order by position`).toEqual([
+          { content: "Ada here." },
+          { content: "Ada here." },
+          { content: "Grace here." }
+        ])
+      }).pipe(onFreshData)
+  )
+
+  it.scoped("send a form once per Idempotency-Key, and compare its files", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const send = (bytes: Uint8Array) =>
+        call(
+          "POST",
+          `${path}/messages`,
+          form(
+            { content: "Like this." },
+            new File([Uint8Array.from(bytes)], "plan.png", { type: "image/png" })
+          ),
+          { "idempotency-key": "plan" }
+        )
+      const first = yield* send(png)
+      const repeat = yield* send(png)
+      expect([outcome(first), outcome(repeat)]).toEqual(Array(2).fill([201, "HUMAN_ACTIVE"]))
+      expect(repeat.json.data.messageId).toBe(first.json.data.messageId)
+      expect(outcome(yield* send(Uint8Array.from([...png, 4])))).toEqual([409, "CONFLICT"])
+      const sql = yield* SqlClient.SqlClient
+      expect(yield* sql`select content from messages where author = 'human'`).toEqual([
+        { content: "Like this." }
+      ])
+      expect(yield* sql`select from artifact_claims`).toEqual([])
     }).pipe(onFreshData)
   )
 

@@ -1,6 +1,7 @@
 /** A server that tools call: it remembers what it was sent and echoes all of it, in every encoding it can think of. */
 import * as Effect from "effect/Effect"
-import * as Http from "node:http"
+import type * as Http from "node:http"
+import { serveScoped } from "../../servers/Loopback.ts"
 
 export interface Received {
   readonly method: string
@@ -91,27 +92,17 @@ const respond = (received: Received, response: Http.ServerResponse, answers: Ans
 export const toolServer = Effect.gen(function* () {
   const received: Array<Received> = []
   const answers: Answers = new Map()
-  const server = Http.createServer((request, response) => {
+  const url = yield* serveScoped((request, response) => {
     const chunks: Array<Buffer> = []
     request.on("data", (chunk: Buffer) => chunks.push(chunk))
     request.on("end", () => {
-      const { method = "", url = "", headers } = request
+      const { method = "", url: path = "", headers } = request
       // The end of a session of MCP comes at any time after a turn.
-      if (method === "DELETE" && url.startsWith("/mcp")) return void response.writeHead(405).end()
-      const one = { method, url, headers, body: Buffer.concat(chunks).toString() }
+      if (method === "DELETE" && path.startsWith("/mcp")) return void response.writeHead(405).end()
+      const one = { method, url: path, headers, body: Buffer.concat(chunks).toString() }
       received.push(one)
       respond(one, response, answers)
     })
   })
-  yield* Effect.acquireRelease(
-    Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-    () =>
-      Effect.async<void>((resume) => {
-        server.closeAllConnections()
-        server.close(() => resume(Effect.void))
-      })
-  )
-  const address = server.address()
-  const port = typeof address === "object" && address !== null ? address.port : 0
-  return { url: `http://127.0.0.1:${port}`, received, answers } as const
+  return { url, received, answers } as const
 })

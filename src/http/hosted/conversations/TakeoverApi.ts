@@ -12,6 +12,7 @@ import {
   UnsupportedType,
   ValidationError
 } from "../../../domain/Errors.ts"
+import { IdempotencyHeader } from "../../../domain/IdempotencyKey.ts"
 import { MessageId } from "../../../domain/Ids.ts"
 import { trimmed } from "../../../domain/Text.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
@@ -51,6 +52,7 @@ export const MessageBody = Schema.Struct({ content: trimmed(32_000) })
  */
 const say = HttpApiEndpoint.post("say", "/conversations/:id/messages")
   .setPath(conversationPath)
+  .setHeaders(IdempotencyHeader)
   .setPayload(MessageBody)
   .addSuccess(success(Schema.Struct({ conversation: HostedConversation, messageId: MessageId })), {
     status: 201

@@ -27,10 +27,15 @@ const group = (handlers: GroupHandlers<"takeover">) =>
           Effect.bindTo("conversation")
         )
       )
-      .handleRaw("say", ({ path: { id }, request }) =>
+      .handleRaw("say", ({ headers, path: { id }, request }) =>
         Effect.gen(function* () {
           const reply = yield* ReplyForm.read(request, attachments.stage)
-          return yield* audited("conversation.message", (user) => takeover.say(user, id, reply), id)
+          // A repeat is recorded too, because the process may have died before it recorded the first request.
+          return yield* audited(
+            "conversation.message",
+            (user) => takeover.say(user, id, reply, headers["idempotency-key"]),
+            id
+          )
           // Received files that were not kept are removed before the response.
         }).pipe(Effect.scoped)
       )

@@ -62,6 +62,8 @@ interface Options<B> {
   readonly body?: B | FormData
   /** The version on which a change is based. The service refuses the change if there is a newer one. */
   readonly version?: number
+  /** Repeats with the same key have no second effect. */
+  readonly idempotencyKey?: string
   readonly signal?: AbortSignal
 }
 
@@ -72,7 +74,7 @@ interface Options<B> {
 export const call = async <A, B = never>(
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
-  { query, body, signal, version }: Options<B> = {}
+  { query, body, idempotencyKey, signal, version }: Options<B> = {}
 ): Promise<A> => {
   const isJson = body !== undefined && !(body instanceof FormData)
   const url = urlOf(path, query)
@@ -81,7 +83,8 @@ export const call = async <A, B = never>(
     credentials: "same-origin",
     headers: {
       ...(isJson ? { "content-type": "application/json" } : {}),
-      ...(version === undefined ? {} : { "if-match": `"${version}"` })
+      ...(version === undefined ? {} : { "if-match": `"${version}"` }),
+      ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey })
     },
     ...(signal === undefined ? {} : { signal }),
     ...(body instanceof FormData ? { body } : isJson ? { body: JSON.stringify(body) } : {})

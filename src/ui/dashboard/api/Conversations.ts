@@ -10,7 +10,7 @@ import type {
   SocketAccess
 } from "../../../http/hosted/conversations/InboxViewApi.ts"
 import type { MessageBody } from "../../../http/hosted/conversations/TakeoverApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, failureOf, firstPage } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 import { readTrace, tracePageSize } from "./conversations/TracePages.ts"
 import { nextPageCursor, readPage, type ThreadPage, threadPageSize } from "./conversations/ThreadPage.ts"
@@ -83,9 +83,18 @@ const formOf = (content: string, files: ReadonlyArray<File>) => {
   return form
 }
 
-export const sendMessage = (id: string, content: string, files: ReadonlyArray<File>) =>
+/** A key for each message that is written. `crypto.randomUUID` needs HTTPS. */
+export const newIdempotencyKey = (): string => crypto.getRandomValues(new Uint32Array(4)).join("-")
+
+export const sendMessage = (
+  id: string,
+  content: string,
+  files: ReadonlyArray<File>,
+  idempotencyKey: string
+) =>
   call<unknown, typeof MessageBody.Encoded>("POST", `/api/conversations/${id}/messages`, {
-    body: files.length === 0 ? { content } : formOf(content, files)
+    body: files.length === 0 ? { content } : formOf(content, files),
+    idempotencyKey
   })
 
 /** Whether the service accepts the file. */
@@ -112,3 +121,13 @@ export const trace = (runId: string) =>
 /** The address of a file of the conversation. */
 export const attachmentAddress = (id: string, artifact: string) =>
   `/api/conversations/${id}/attachments/${artifact}`
+
+/** The files of a message of the conversation. */
+export const loadFiles = (id: string, attachments: Message["attachments"]): Promise<ReadonlyArray<File>> =>
+  Promise.all(
+    attachments.map(async ({ artifact, mimeType, name }) => {
+      const response = await fetch(attachmentAddress(id, artifact), { credentials: "same-origin" })
+      if (!response.ok) throw await failureOf(response)
+      return new File([await response.blob()], name, { type: mimeType })
+    })
+  )

@@ -82,7 +82,9 @@ export const Page = ({
               {above}
             </p>
           )}
-          <h1 id={heading}>{title}</h1>
+          <h1 id={heading}>
+            <bdi>{title}</bdi>
+          </h1>
           {lead === undefined ? null : (
             <p className={css["lead"]}>
               {lead} {guide === undefined ? null : <GuideLink guide={guide} />}

@@ -46,7 +46,7 @@ interface CellProps {
 /** A cell with a name and notes about it. */
 export const Cell = ({ children, notes = [] }: CellProps) => (
   <span className={css["cell"]}>
-    {children === null ? null : <span>{children}</span>}
+    {children === null ? null : <span dir="auto">{children}</span>}
     {notes.map((note, index) =>
       note === null || note === "" ? null : (
         <span key={index} className={css["note"]}>

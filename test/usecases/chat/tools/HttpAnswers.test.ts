@@ -3,13 +3,13 @@ import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import * as Http from "node:http"
 import { parseAllowList } from "../../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../../../src/capabilities/OutboundHttp/Undici.ts"
 import { httpSource } from "../../../../src/capabilities/ToolSources/Http.ts"
 import type { AgentTool, CallingTurn } from "../../../../src/capabilities/ToolSources.ts"
 import { ToolDefinition, ToolId } from "../../../../src/domain/agents/Tool.ts"
 import { AgentId, RunId, TenantId } from "../../../../src/domain/Ids.ts"
+import { serveScoped } from "../../../servers/Loopback.ts"
 
 const turn: CallingTurn = {
   scope: { tenantId: TenantId.make("ten_1"), agentId: AgentId.make("agt_1") },
@@ -31,16 +31,10 @@ const toolAt = (url: string): AgentTool => ({
 /** What a tool answers whose server sends these bytes. */
 const answerTo = (contentType: string, body: string | Buffer) =>
   Effect.gen(function* () {
-    const server = Http.createServer((_, response) => {
+    const url = yield* serveScoped((_, response) => {
       response.writeHead(200, { "content-type": contentType }).end(body)
     })
-    yield* Effect.acquireRelease(
-      Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-      () => Effect.sync(() => void server.close().closeAllConnections())
-    )
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    const [tool] = yield* (yield* httpSource).open(toolAt(`http://127.0.0.1:${port}/`), turn)
+    const [tool] = yield* (yield* httpSource).open(toolAt(`${url}/`), turn)
     return yield* tool!.call({}, () => Effect.void)
   }).pipe(Effect.scoped)
 

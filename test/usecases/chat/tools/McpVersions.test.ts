@@ -3,7 +3,7 @@ import { expect, it as test, layer } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Either from "effect/Either"
 import * as Effect from "effect/Effect"
-import * as Http from "node:http"
+import type * as Http from "node:http"
 import { parseAllowList } from "../../../../src/capabilities/OutboundHttp/AddressRules.ts"
 import { layerUndici } from "../../../../src/capabilities/OutboundHttp/Undici.ts"
 import { OutboundHttp } from "../../../../src/capabilities/OutboundHttp.ts"
@@ -13,6 +13,7 @@ import type { CallingTurn } from "../../../../src/capabilities/ToolSources.ts"
 import { ToolDefinition, ToolId } from "../../../../src/domain/agents/Tool.ts"
 import { AgentId, RunId, TenantId } from "../../../../src/domain/Ids.ts"
 import type { JsonObject } from "../../../../src/domain/Text.ts"
+import { serveScoped } from "../../../servers/Loopback.ts"
 import * as Schema from "effect/Schema"
 
 interface Asked {
@@ -41,7 +42,7 @@ const served = (reply: (asked: Asked) => Reply) =>
   Effect.gen(function* () {
     const asked: Array<Asked> = []
     const left: Array<string> = []
-    const server = Http.createServer((request, response) => {
+    const url = yield* serveScoped((request, response) => {
       const chunks: Array<Buffer> = []
       request.on("data", (chunk: Buffer) => chunks.push(chunk))
       request.on("end", () => {
@@ -62,13 +63,7 @@ const served = (reply: (asked: Asked) => Reply) =>
         if (!staysOpen) response.end()
       })
     })
-    yield* Effect.acquireRelease(
-      Effect.async<void>((resume) => void server.listen(0, "127.0.0.1", () => resume(Effect.void))),
-      () => Effect.sync(() => void server.close().closeAllConnections())
-    )
-    const address = server.address()
-    const port = typeof address === "object" && address !== null ? address.port : 0
-    return { url: `http://127.0.0.1:${port}/mcp`, asked, left }
+    return { url: `${url}/mcp`, asked, left }
   })
 
 const turn: CallingTurn = {

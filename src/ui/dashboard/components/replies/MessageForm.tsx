@@ -228,6 +228,7 @@ export const MessageForm = ({
       )}
       <textarea
         ref={field}
+        dir="auto"
         aria-label={label}
         placeholder={placeholder}
         rows={2}

@@ -16,7 +16,11 @@ interface Props {
 const h: RenderOptions<ReactNode>["h"] = (tag, props, ...children) => createElement(tag, props, ...children)
 
 export const Prose = ({ text, citation, streaming, highlights }: Props) =>
-  createElement("div", { className: css["prose"] }, ...elements(text, { h, citation, streaming, highlights }))
+  createElement(
+    "div",
+    { className: css["prose"], dir: "auto" },
+    ...elements(text, { h, citation, streaming, highlights })
+  )
 
 /** `text` without its Markdown, for screen readers. */
 export const useSpoken = (text: string): string => useMemo(() => spoken(text), [text])

@@ -2,7 +2,7 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
 import { ApiError } from "../../api/Client.ts"
-import { sendMessage, type State } from "../../api/Conversations.ts"
+import { newIdempotencyKey, sendMessage, type State } from "../../api/Conversations.ts"
 import { addNote, inboxItems, reportTyping } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
 import { MessageForm } from "../../components/replies/MessageForm.tsx"
@@ -27,7 +27,7 @@ const words = texts(
     takes: "Sending a message takes the conversation over from the agent.",
     sending: "Sending …",
     unsent: "Not sent",
-    mayHaveArrived: "The message may have arrived: look at the conversation before you try again.",
+    mayBeStored: "The note may have been stored: look at the conversation before you try again.",
     discard: "Discard"
   },
   {
@@ -42,8 +42,8 @@ const words = texts(
     takes: "Wer eine Nachricht sendet, übernimmt das Gespräch vom Agenten.",
     sending: "Wird gesendet …",
     unsent: "Nicht gesendet",
-    mayHaveArrived:
-      "Die Nachricht ist vielleicht angekommen: Sehen Sie im Gespräch nach, bevor Sie es noch einmal versuchen.",
+    mayBeStored:
+      "Die Notiz ist vielleicht gespeichert: Sehen Sie im Gespräch nach, bevor Sie es noch einmal versuchen.",
     discard: "Verwerfen"
   }
 )
@@ -56,7 +56,11 @@ interface UnsentMessage {
   readonly problem: string | null
   /** A note is for the team only. */
   readonly isNote: boolean
+  /** Sent with each try, so that a reply is not sent twice. */
+  readonly idempotencyKey: string
 }
+
+type NewMessage = Omit<UnsentMessage, "key" | "problem">
 
 /** Messages of one conversation that have not been sent yet. They survive a change of page, but not a reload. */
 class UnsentMessages {
@@ -77,10 +81,7 @@ class UnsentMessages {
     this.update(this.messages.filter((message) => message.key !== key))
 
   /** `deliver` returns an error message, or null if it was sent. */
-  send(
-    message: Pick<UnsentMessage, "content" | "files" | "isNote">,
-    deliver: () => Promise<string | null>
-  ): void {
+  send(message: NewMessage, deliver: () => Promise<string | null>): void {
     this.lastKey += 1
     const key = this.lastKey
     this.update([...this.messages, { ...message, key, problem: null }])
@@ -115,27 +116,24 @@ export const useUnsentMessages = (userId: string, id: string) => {
   useLeaveWarning(messages.length > 0)
 
   /** Sends one message. Returns null, or an error message. */
-  const deliver = async (
-    content: string,
-    files: ReadonlyArray<File>,
-    isNote: boolean
-  ): Promise<string | null> => {
+  const deliver = async ({ content, files, idempotencyKey, isNote }: NewMessage): Promise<string | null> => {
     try {
-      await (isNote ? addNote(id, content) : sendMessage(id, content, files))
+      await (isNote ? addNote(id, content) : sendMessage(id, content, files, idempotencyKey))
     } catch (problem) {
       const { sentence } = reason(problem)
-      // Without an answer of the service, its outcome is unknown.
-      return problem instanceof ApiError ? sentence : `${sentence} ${t.mayHaveArrived}`
+      // Without an answer of the service it is unknown whether the note is stored, and a repeat would store it twice.
+      return isNote && !(problem instanceof ApiError) ? `${sentence} ${t.mayBeStored}` : sentence
     }
     await queries.invalidateQueries({ queryKey: ["conversations"] }).catch(() => undefined)
     return null
   }
+  const add = (message: NewMessage) => unsent.send(message, () => deliver(message))
   const send = (content: string, files: ReadonlyArray<File>, isNote = false) =>
-    unsent.send({ content, files, isNote }, () => deliver(content, files, isNote))
+    add({ content, files, isNote, idempotencyKey: newIdempotencyKey() })
   const note = (content: string) => send(content, [], true)
-  const retry = ({ content, files, isNote, key }: UnsentMessage) => {
+  const retry = ({ key, problem: _, ...message }: UnsentMessage) => {
     unsent.discard(key)
-    send(content, files, isNote)
+    add(message)
   }
   return { messages, send, note, retry, discard: unsent.discard }
 }

@@ -90,7 +90,9 @@ const ConversationRow = memo(({ href, isCurrent, labels, conversation }: RowProp
         <Avatar name={name} />
       </span>
       <span className={css["who"]}>
-        <span className={css["name"]}>{name}</span>
+        <span className={css["name"]} dir="auto">
+          {name}
+        </span>
         <span className={css["channel"]}>
           {isChannel(conversation.channel) ? names[conversation.channel] : conversation.channel}
         </span>
@@ -98,13 +100,15 @@ const ConversationRow = memo(({ href, isCurrent, labels, conversation }: RowProp
       <time className={css["time"]} dateTime={conversation.updatedAt} title={moment(conversation.updatedAt)}>
         {since(conversation.updatedAt, t.now)}
       </time>
-      <span className={css["question"]}>{conversation.question ?? (spoken === "" ? t.silent : spoken)}</span>
+      <span className={css["question"]} dir="auto">
+        {conversation.question ?? (spoken === "" ? t.silent : spoken)}
+      </span>
       {conversation.unread ? (
         <span className={css["dot"]}>
           <span className="visually-hidden">{t.unread}</span>
         </span>
       ) : null}
-      <span className={css["reply"]}>
+      <span className={css["reply"]} dir="auto">
         {failure !== null ? (
           <span className={css["failure"]}>{failureText(failure)}</span>
         ) : reason !== null ? (

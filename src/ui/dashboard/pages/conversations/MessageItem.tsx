@@ -92,7 +92,7 @@ export const MessageItem = ({ conversationId, message, names, aside }: MessageIt
       aria-label={name === null ? t[sender] : `${t[sender]}: ${name}`}
     >
       <header className={css["head"]}>
-        <strong>{name ?? t[sender]}</strong>
+        <strong dir="auto">{name ?? t[sender]}</strong>
         {name === null || sender === "customer" ? null : <span className={css["role"]}>{t[sender]}</span>}
         <time dateTime={createdAt} title={moment(createdAt)}>
           {ago(createdAt)}
@@ -101,7 +101,9 @@ export const MessageItem = ({ conversationId, message, names, aside }: MessageIt
       </header>
       {role === "user" ? (
         // A customer's text is not interpreted as Markdown.
-        <p className={css["plain"]}>{content}</p>
+        <p className={css["plain"]} dir="auto">
+          {content}
+        </p>
       ) : (
         <Prose
           text={content}

@@ -209,7 +209,9 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
           <Avatar name={customer} />
         </span>
         <div className={css["who"]}>
-          <h1 className={css["name"]}>{customer}</h1>
+          <h1 className={css["name"]}>
+            <bdi>{customer}</bdi>
+          </h1>
           <span className={css["lead"]}>
             <Badge tone={tones[conversation.state]}>{names[conversation.state]}</Badge>
             <span className={css["where"]}>

@@ -6,10 +6,11 @@ import {
   type ReactNode,
   useCallback,
   useContext,
+  useEffect,
   useMemo,
   useState
 } from "react"
-import { Link } from "wouter"
+import { Link, useSearchParams } from "wouter"
 import { atLeast, type User } from "../../api/Session.ts"
 import { membersOf } from "../../api/membersOf.ts"
 import {
@@ -76,7 +77,30 @@ interface SourceFilter {
   readonly status: SourceStatus | "all"
 }
 
-const noFilter: SourceFilter = { q: "", type: "all", status: "all" }
+/** The service accepts no longer text. */
+const maxQueryLength = 200
+
+/** The filter that the address of the page contains, and a function that changes it. */
+const useSourceFilter = () => {
+  const [parameters, setParameters] = useSearchParams()
+  const filter: SourceFilter = {
+    q: (parameters.get("q") ?? "").trim().slice(0, maxQueryLength),
+    type: types.find((one) => one === parameters.get("type")) ?? "all",
+    status: statuses.find((one) => one === parameters.get("status")) ?? "all"
+  }
+  const setFilter = (next: SourceFilter) =>
+    setParameters(
+      (previous) => {
+        for (const name of ["q", "type", "status"] as const) {
+          if (next[name] === "" || next[name] === "all") previous.delete(name)
+          else previous.set(name, next[name])
+        }
+        return previous
+      },
+      { replace: true }
+    )
+  return [filter, setFilter] as const
+}
 
 interface FiltersProps {
   readonly filter: SourceFilter
@@ -87,6 +111,8 @@ const Filters = ({ filter, onChange }: FiltersProps) => {
   const t = useText(words)
   const common = useText(commonTexts)
   const [typed, setTyped] = useState(filter.q)
+  // A link may have changed it.
+  useEffect(() => setTyped(filter.q), [filter.q])
   const submit = (event: FormEvent) => {
     event.preventDefault()
     onChange({ ...filter, q: typed.trim() })
@@ -94,7 +120,14 @@ const Filters = ({ filter, onChange }: FiltersProps) => {
   return (
     <div className={css["filters"]}>
       <form role="search" aria-label={t.find} className={css["find"]} onSubmit={submit}>
-        <TextField compact label={t.find} placeholder={t.find} value={typed} onChange={setTyped} />
+        <TextField
+          compact
+          label={t.find}
+          placeholder={t.find}
+          value={typed}
+          maxLength={maxQueryLength}
+          onChange={setTyped}
+        />
         <Button type="submit">{common.search}</Button>
       </form>
       <Select
@@ -206,9 +239,9 @@ interface Props {
 
 export const SourceList = ({ add, agentId, user }: Props) => {
   const t = useText(words)
-  const [filter, setFilter] = useState(noFilter)
+  const [filter, setFilter] = useSourceFilter()
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
-  const isFiltered = filter !== noFilter
+  const isFiltered = filter.q !== "" || filter.type !== "all" || filter.status !== "all"
   const query = useInfiniteQuery(
     sources(agentId, {
       ...(filter.q === "" ? {} : { q: filter.q }),

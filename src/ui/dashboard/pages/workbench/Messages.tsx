@@ -87,7 +87,7 @@ export const Messages = ({
   const isFailed = error !== null && !isLost
   const askAgain = (id: string, text: string) => {
     follow()
-    chat.sendAgain(id, text)
+    void chat.sendAgain(id, text)
   }
   return (
     <>
@@ -113,12 +113,12 @@ export const Messages = ({
               <Question
                 key={message.id}
                 message={message}
-                onAskAgain={busy ? null : (text) => askAgain(message.id, text)}
+                onAskAgain={busy || !chat.canSendAgain(message) ? null : (text) => askAgain(message.id, text)}
               />
             )
           }
           const question = messages[index - 1]
-          const canAskAgain = !busy && question?.role === "user" && question.files.length === 0
+          const canAskAgain = !busy && question?.role === "user" && chat.canSendAgain(question)
           return (
             <Reply
               key={message.id}
@@ -142,8 +142,7 @@ export const Messages = ({
             lastEvent={events.at(-1)}
             isStopped={isStopped}
             onAskAgain={
-              // Attached files cannot be sent again: they are no longer in memory.
-              lastQuestion === undefined || lastQuestion.files.length > 0
+              lastQuestion === undefined || !chat.canSendAgain(lastQuestion)
                 ? null
                 : () => askAgain(lastQuestion.id, lastQuestion.text)
             }

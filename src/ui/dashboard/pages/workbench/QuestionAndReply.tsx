@@ -78,6 +78,7 @@ const EditQuestion = ({ onCancel, onSend, text }: EditQuestionProps) => {
     <div className={css["edit"]}>
       <textarea
         ref={field}
+        dir="auto"
         aria-label={t.edited}
         rows={3}
         maxLength={32_000}
@@ -117,11 +118,12 @@ export const Question = ({ message, onAskAgain }: QuestionProps) => {
           }}
         />
       ) : (
-        <p className={css["bubble"]}>{text}</p>
+        <p className={css["bubble"]} dir="auto">
+          {text}
+        </p>
       )}
       {files.length === 0 ? null : <span className={css["soft"]}>{files.join(", ")}</span>}
-      {/* Attached files cannot be sent again: they are no longer in memory. */}
-      {onAskAgain === null || isEditing || files.length > 0 ? null : (
+      {onAskAgain === null || isEditing ? null : (
         <div className={css["actions"]}>
           <Button kind="quiet" icon aria-label={t.edit} onClick={() => setEditing(true)}>
             <Pencil {...icon} />

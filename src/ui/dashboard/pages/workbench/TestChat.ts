@@ -5,7 +5,7 @@ import type { OneAgent } from "../../../../http/hosted/agents/AgentsApi.ts"
 import type { ToolPage } from "../../../../http/hosted/agents/ToolsApi.ts"
 import { readParts, sourceOf } from "../../../EventStream.ts"
 import { call, failureOf } from "../../api/Client.ts"
-import { recentMessages } from "../../api/Conversations.ts"
+import { loadFiles, recentMessages } from "../../api/Conversations.ts"
 import { failureIn, type RunEvent } from "../../components/replies/Trace.tsx"
 import { type Message, userMessage, toMessage, withoutTurn } from "./ChatMessage.ts"
 import { type Trial, TurnRequest } from "./TurnRequest.ts"
@@ -99,6 +99,8 @@ export class TestChat {
   private renderTimer: number | undefined
   /** The run id of each of the user's messages. */
   private readonly runByMessage = new Map<string, string>()
+  /** Loads the files of each of the user's messages. */
+  private readonly filesByMessage = new Map<string, () => Promise<ReadonlyArray<File>>>()
   /** The events that this window has received of each run. */
   private readonly eventsByRun = new Map<string, ReadonlyArray<RunEvent>>()
   private readonly listeners = new Set<() => void>()
@@ -135,16 +137,27 @@ export class TestChat {
       text,
       files.map(({ name }) => name)
     )
+    this.filesByMessage.set(question.id, () => Promise.resolve(files))
     this.update({ ...noResult, messages: [...this.view.messages, question] })
     void this.readStream((signal) => this.openStream(question.id, signal))
   }
 
-  /** Sends `text` in place of the user's message `id`, and removes later messages. */
-  sendAgain(id: string, text: string): void {
+  /** False if the files of the message cannot be loaded: after a reload, before they are stored with the reply. */
+  canSendAgain({ files, id }: Message): boolean {
+    return files.length === 0 || this.filesByMessage.has(id)
+  }
+
+  /** Sends `text` and the same files in place of the user's message `id`, and removes later messages. */
+  async sendAgain(id: string, text: string): Promise<void> {
+    this.update({ isAnswering: true })
+    const files = await (this.filesByMessage.get(id)?.() ?? Promise.resolve([])).catch((problem: unknown) => {
+      this.update({ error: problem instanceof Error ? problem : new Error(String(problem)) })
+      return null
+    })
     const index = this.view.messages.findIndex((message) => message.id === id)
-    if (index < 0) return
+    if (files === null || index < 0) return this.update({ isAnswering: false })
     this.update({ messages: this.view.messages.slice(0, index) })
-    this.send(text, [], this.runByMessage.get(id))
+    this.send(text, files, this.runByMessage.get(id))
   }
 
   /** Stops the turn. The text so far becomes the reply. */
@@ -177,6 +190,7 @@ export class TestChat {
     this.streamAbort.abort()
     this.request.conversationId = undefined
     this.runByMessage.clear()
+    this.filesByMessage.clear()
     this.save({})
     this.update(emptyView)
   }
@@ -298,7 +312,9 @@ export class TestChat {
     if (stored === null || this.view.messages.length > 0) return
     this.saved = saved
     this.request.conversationId = conversationId
-    stored.forEach(({ id, role, runId }, index) => {
+    stored.forEach(({ attachments, id, role, runId }, index) => {
+      if (conversationId !== undefined && attachments.length > 0)
+        this.filesByMessage.set(id, () => loadFiles(conversationId, attachments))
       const answeredBy = runId ?? stored[index + 1]?.runId ?? null
       if (role === "user" && answeredBy !== null) this.runByMessage.set(id, answeredBy)
     })
@@ -344,8 +360,8 @@ export class TestChat {
     if (this.saved.pending?.runId !== pending.runId) return
     this.emptyPolls = this.view.events.length === 0 ? this.emptyPolls + 1 : 0
     const question = this.view.messages.findLast(({ role }) => role === "user")
-    if (question !== undefined && pending.files.length === 0 && (await this.canAskAgain())) {
-      this.sendAgain(question.id, pending.text)
+    if (question !== undefined && this.canSendAgain(question) && (await this.canAskAgain())) {
+      await this.sendAgain(question.id, pending.text)
     } else if (this.isCutOff() && this.emptyPolls < maxEmptyPolls) await this.recover()
   }
 
