@@ -145,12 +145,14 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
   it("are found by name, type and state, and synced or deleted together", async () => {
     const table = page.getByRole("table", { name: "Sources" })
     const choose = (name: string) => table.getByRole("checkbox", { name }).setChecked(true, { force: true })
+    const box = page.getByRole("textbox", { name: "Find a source by its name" })
     const find = async (name: string) => {
-      await page.getByRole("textbox", { name: "Find a source by its name" }).fill(name)
+      await box.fill(name)
       await page.keyboard.press("Enter")
     }
     await find("correc")
     await table.getByRole("row", { name: /Workshop site/ }).waitFor({ state: "detached" })
+    expect(await box.evaluate((field) => field.matches(":focus"))).toBe(true)
     expect(await table.getByRole("row").count()).toBe(2)
     await choose("Select all that are shown")
     await page.getByText("1 selected").waitFor()
@@ -158,7 +160,6 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     await page.getByText("No source is like that.").waitFor()
     await page.getByLabel("Type").selectOption("All types")
     // The address contains the filter.
-    const box = page.getByRole("textbox", { name: "Find a source by its name" })
     await page.reload()
     await table.getByRole("row", { name: /Corrections/ }).waitFor()
     expect([await table.getByRole("row").count(), await box.inputValue()]).toEqual([2, "correc"])
