@@ -115,7 +115,9 @@ const tabStops =
 
 /** Moves the focus from the last element of `panel` to its first one, and back. */
 const keepFocusInside = (panel: HTMLElement, event: KeyboardEvent) => {
-  const stops = [...panel.querySelectorAll<HTMLElement>(tabStops)].filter((one) => one.getClientRects().length > 0)
+  const stops = [...panel.querySelectorAll<HTMLElement>(tabStops)].filter(
+    (one) => one.getClientRects().length > 0
+  )
   const root = panel.getRootNode()
   const focused = root instanceof ShadowRoot ? root.activeElement : null
   const isAtEdge = focused === (event.shiftKey ? stops[0] : stops.at(-1))
