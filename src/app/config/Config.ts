@@ -82,7 +82,7 @@ export const Variables = Schema.Struct({
   DATABASE_URL: variable(postgresUrl, "PostgreSQL 15 or newer; the embedded database by default."),
   SPOKE_DATABASE_DIRECT_URL: variable(
     postgresUrl,
-    "The same database past a pooler in transaction mode, for LISTEN; DATABASE_URL by default."
+    "The same database past a pooler in transaction mode, for LISTEN and `spoke migrate`; DATABASE_URL by default."
   ),
   SPOKE_TENANT_ROLE: variable(roleName, "Role of tenants' statements: turns row level security on."),
   SPOKE_DATABASE_POOL: variable(count(1, 500), "Maximum number of connections to PostgreSQL; 10 by default."),
