@@ -3,7 +3,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/Optional.ts"
-import { httpUrl, parsed } from "./ConfigValues.ts"
+import { baseUrl, parsed } from "./ConfigValues.ts"
 import type { ModelProvider, Settings } from "./Settings.ts"
 
 export const defaultContextWindow = 128_000
@@ -12,7 +12,7 @@ const Name = Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/u))
 
 const Fields = Schema.Struct({
   /** For example `http://127.0.0.1:11434/v1`. */
-  baseUrl: httpUrl,
+  baseUrl,
   /** Name of the variable with the key; absent for a provider without one. */
   apiKeyEnv: optional(Schema.String.pipe(Schema.pattern(/^[A-Z][A-Z0-9_]{0,63}$/u))),
   api: optional(Schema.Literal("responses", "chat-completions", "azure", "anthropic")),
