@@ -58,7 +58,7 @@ export const apiUrl = parsed(
   "an http or https URL that ends in /v1, without a query and a fragment",
   (text) => Option.filter(readBaseUrl(text), (address) => address.endsWith("/v1"))
 )
-export const redisUrl = parsed("a redis:// or rediss:// URL", (text) =>
+export const redisUrl = parsed("a redis:// or rediss:// URL, with the number of a database or none", (text) =>
   Option.as(parseRedisAddress(text), text)
 )
 const durationFrom = (minMillis: number, maxMillis: number, expected: string) =>
