@@ -50,7 +50,6 @@ import { withFiles, withFurtherFiles } from "./SecretFiles.ts"
 import type { Settings } from "./Settings.ts"
 import * as Telemetry from "../telemetry/Telemetry.ts"
 
-const providerUrl = "https://api.openai.com/v1"
 const graphUrl = "https://graph.facebook.com/v25.0"
 const telegramUrl = "https://api.telegram.org"
 const slackUrl = "https://slack.com/api"
@@ -108,7 +107,7 @@ export const Variables = Schema.Struct({
     redacted,
     "Key of any OpenAI-compatible provider; without it, and without SPOKE_PROVIDERS, replies are offline extracts."
   ),
-  OPENAI_BASE_URL: variable(baseUrl, `The provider's address; ${providerUrl} by default.`),
+  OPENAI_BASE_URL: variable(baseUrl, `The provider's address; ${ModelProviders.defaultUrl} by default.`),
   SPOKE_OPENAI_API: variable(
     choice("responses", "chat-completions"),
     "Which of the provider's interfaces to use: responses for OpenAI's own address, else chat-completions."
@@ -248,8 +247,6 @@ const decodeValid = (environment: Readonly<Record<string, string | undefined>>) 
     }
   )
 
-const modelVariables = ["SPOKE_PROVIDERS", "SPOKE_FALLBACK_MODELS", "SPOKE_CHAT_MODEL", "OPENAI_API_KEY"]
-
 const plansOf = ({ SPOKE_PLANS }: Variables): Plans =>
   new Map([[builtInPlan, selfHosted], ...(SPOKE_PLANS ?? [])])
 
@@ -273,21 +270,6 @@ const databaseOf = (given: Variables): Settings["database"] => {
     url: Redacted.make(url),
     directUrl: direct === undefined ? null : Redacted.make(direct),
     maxConnections: given.SPOKE_DATABASE_POOL ?? 10
-  }
-}
-
-const modelOf = (given: Variables, providers: Settings["providers"]): Settings["model"] => {
-  const contextWindow = given.SPOKE_CONTEXT_WINDOW ?? ModelProviders.defaultContextWindow
-  if (given.OPENAI_API_KEY === undefined)
-    return ModelProviders.defaultModelOf(given.SPOKE_CHAT_MODEL, providers)
-  const baseUrl = given.OPENAI_BASE_URL ?? providerUrl
-  return {
-    provider: "openai",
-    apiKey: given.OPENAI_API_KEY,
-    baseUrl,
-    api: given.SPOKE_OPENAI_API ?? (baseUrl === providerUrl ? "responses" : "chat-completions"),
-    chatModel: given.SPOKE_CHAT_MODEL ?? "gpt-6-luna",
-    contextWindow
   }
 }
 
@@ -333,7 +315,7 @@ const settingsOf = (
     mail: mailOf(given),
     alertEmail: given.ALERT_EMAIL ?? null,
     vector: given.SPOKE_VECTOR ?? null,
-    model: modelOf(given, providers),
+    model: ModelProviders.modelOf(given, providers),
     providers,
     fallbackModels: given.SPOKE_FALLBACK_MODELS ?? [],
     modelPrices: given.SPOKE_MODEL_PRICES ?? [],
@@ -397,7 +379,7 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
       ...keyProblems,
       ...decoded.problems,
       ...(areValid("SPOKE_PLANS") ? unknownPlan(decoded.valid) : []),
-      ...(areValid(...modelVariables) ? ModelProviders.problemsOf(decoded.valid, given) : []),
+      ...(areValid(...ModelProviders.modelVariables) ? ModelProviders.problemsOf(decoded.valid, given) : []),
       ...brokenConstraints(given)
     ]
     if (problems.length > 0) return yield* new InvalidConfig({ problems })

@@ -32,7 +32,7 @@ export type PartError =
   | ArtifactDeleteUnavailable
 
 /** Makes the change in the caller's transaction. */
-export type ApplyPart = (agent: AgentScope) => Effect.Effect<void, PartError>
+type ApplyPart = (agent: AgentScope) => Effect.Effect<void, PartError>
 
 /** A path of field names, outermost first. */
 export type FieldPath = ReadonlyArray<string>
