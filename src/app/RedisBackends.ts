@@ -51,10 +51,17 @@ const open = (library: IoRedis, url: Redacted.Redacted): Redis | Cluster => {
 
 const isRefusal = (message: string) => /^(?:WRONGPASS|NOAUTH|NOPERM)\b/u.test(message)
 
+/** The client would use database 0, which may belong to another program. */
+const refusesDatabase = (error: Error): boolean => {
+  const command: unknown = Reflect.get(error, "command")
+  return typeof command === "object" && command !== null && Reflect.get(command, "name") === "select"
+}
+
 /** Why there is no connection. The message of another error is left out: it may contain an address. */
 const reasonOf = (error: Error): string => {
   // A cluster reports the error of its last node separately.
   const last: unknown = Reflect.get(error, "lastNodeError")
+  if (refusesDatabase(error)) return "refuses the database that REDIS_URL names"
   const { message } = isError(last) ? last : error
   if (isRefusal(message)) return "refuses the user or the password of REDIS_URL"
   const code = codeOf(last ?? error)
@@ -80,6 +87,7 @@ export const connect = (
         opened.on("error", (error) => {
           if (!isLost) runFork(report(reasonOf(error)))
           isLost = true
+          if (refusesDatabase(error)) opened.disconnect(true)
         })
         opened.on("ready", () => {
           if (isLost) runFork(Effect.logInfo("Redis is back"))

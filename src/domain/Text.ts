@@ -48,6 +48,12 @@ const hasAtMost = (max: number) => (text: string) =>
 
 const tooLong = (max: number) => withMessage(`Expected a string of at most ${max} characters`)
 
+/** {@link Text} of at most `max` characters. */
+export const atMost = (max: number) =>
+  Text.pipe(Schema.filter(hasAtMost(max), tooLong(max))).annotations({
+    jsonSchema: { type: "string", maxLength: max }
+  })
+
 /** {@link Text} of 1 to `max` characters. */
 export const bounded = (max: number) =>
   Text.pipe(Schema.minLength(1), Schema.filter(hasAtMost(max), tooLong(max))).annotations({

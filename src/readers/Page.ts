@@ -14,7 +14,15 @@ import { agent, fetchChanged, request } from "./Fetch.ts"
 import type { JournalEntry } from "./Journal.ts"
 import { ReaderError, permanentError } from "../capabilities/SourceReaders.ts"
 import type { ReadDocument } from "./Reader.ts"
-import { allowAll, crawlDelay, mayFetch, parseRobots, type Robots } from "./Robots.ts"
+import {
+  allowAll,
+  crawlDelay,
+  mayFetch,
+  type PageRules,
+  pageRules,
+  parseRobots,
+  type Robots
+} from "./Robots.ts"
 import { MiB } from "../domain/Bytes.ts"
 
 /** Maximum crawl delay. Longer ones are shortened, because a thousand pages must fit the time of a job. */
@@ -35,6 +43,7 @@ export interface Page {
   /** The page's address after redirects, without fragment. */
   readonly url: string
   readonly links: ReadonlyArray<string>
+  readonly rules: PageRules
   readonly status: number
 }
 
@@ -213,7 +222,8 @@ export const readPage = Effect.fn("Page.read")(function* (
   if (maxSize !== undefined && parsed.content.length > maxSize) return yield* tooLarge
   const { canonicalUrl, links = [] } = parsed
   const uri = canonicalUrl !== undefined && sameOrigin(canonicalUrl, url) ? canonicalUrl : url
-  const page: Page = { document: documentOf(uri, parsed, headers), url, links, status }
+  const rules = pageRules(agent, [headers["x-robots-tag"] ?? "", parsed.robots ?? ""])
+  const page: Page = { document: documentOf(uri, parsed, headers), url, links, rules, status }
   const visit: Visit = { _tag: "Page", page }
   return visit
 })

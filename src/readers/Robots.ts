@@ -1,7 +1,8 @@
 /**
  * robots.txt (RFC 9309): groups by user agent, the longest matching rule decides, allow wins a tie, `*` and a final `$`
  * in paths; also the common `crawl-delay` and `sitemap` lines. The package `robots-parser` is not used: its time for a
- * rule grows with the length of the rule times that of the path, without a limit, and a site controls both.
+ * rule grows with the length of the rule times that of the path, without a limit, and a site controls both. Also the
+ * rules of a page about itself.
  */
 import { WorkBudget } from "../concurrency/WorkBudget.ts"
 import { compilePattern, matchesPattern, normalized, type Pattern } from "./Glob.ts"
@@ -118,3 +119,34 @@ export const mayFetch = (robots: Robots, agent: string, url: string): boolean =>
 /** Number of seconds that `agent` should wait between two requests. */
 export const crawlDelay = (robots: Robots, agent: string): number =>
   groupsFor(robots, agent).reduce((max, { delay = 0 }) => Math.max(max, delay), 0)
+
+export interface PageRules {
+  readonly noindex: boolean
+  readonly nofollow: boolean
+}
+
+/** Rules that are written with a colon, as the names of agents are. */
+const valuedRules: ReadonlySet<string> = new Set([
+  "unavailable_after",
+  "max-snippet",
+  "max-image-preview",
+  "max-video-preview"
+])
+
+/** The strictest rules for `agent` in values of `<meta name="robots">` and of the header `x-robots-tag`. */
+export const pageRules = (agent: string, values: ReadonlyArray<string>): PageRules => {
+  const rules = new Set<string>()
+  for (const value of values) {
+    let isForAgent = true
+    for (const part of value.toLowerCase().split(",")) {
+      const colon = part.indexOf(":")
+      const name = part.slice(0, Math.max(0, colon)).trim()
+      const isAgent = name !== "" && !valuedRules.has(name)
+      // An agent's name is for all rules up to the next one.
+      if (isAgent) isForAgent = name === agent.toLowerCase()
+      if (isForAgent) rules.add((isAgent ? part.slice(colon + 1) : part).trim())
+    }
+  }
+  const isNone = rules.has("none")
+  return { noindex: isNone || rules.has("noindex"), nofollow: isNone || rules.has("nofollow") }
+}

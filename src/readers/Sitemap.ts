@@ -146,7 +146,7 @@ const pagesOf = (
 
 const nothingSelected = permanentError(
   "nothing_selected",
-  "The sitemap lists no page, or none that includePatterns and excludePatterns let in."
+  "The sitemap lists no page, or none that includePatterns, excludePatterns and noindex let in."
 )
 
 const noPageRead = (pages: number, { code, message, retryable }: ReaderError): ReaderError =>

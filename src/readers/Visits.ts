@@ -43,6 +43,8 @@ export const skipMessages = {
 } as const
 export type SkipReason = keyof typeof skipMessages
 
+const noindexMessage = "The page asks not to be indexed (noindex). A URL source that names it reads it."
+
 /** Reasons that count as skipped, not as failed. */
 const skippedCodes: ReadonlySet<string> = new Set(["robots_disallowed", "redirected_away", "asset"])
 
@@ -127,7 +129,7 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
       )
     )
 
-  const stateOf = ({ document, links }: Page, { listedAt = null }: Address) =>
+  const stateOf = ({ document, links }: Pick<Page, "document" | "links">, { listedAt = null }: Address) =>
     Effect.map(Clock.currentTimeMillis, (fetchedAt): PageState => {
       const { etag = null, lastModified = null } = document
       const comparable = etag !== null || lastModified !== null || listedAt !== null
@@ -152,7 +154,9 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
 
   const settlePage = (address: Address, page: Page, isStart: boolean) =>
     Effect.gen(function* () {
-      const { document, url, links, status } = page
+      const { document, rules, url, status } = page
+      // Whoever names a page wants it, whatever it tells those who find it.
+      const links = rules.nofollow && !isStart ? [] : page.links
       if (!mayRedirectTo(url)) {
         yield* record(address, "skipped", {
           reason: "redirected_away",
@@ -167,7 +171,11 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
         yield* skip(place, reason ?? "excluded")
         return isStart ? { document: null, links } : emptyResult
       }
-      const state = yield* stateOf(page, address)
+      if (rules.noindex && !isStart) {
+        yield* record(place, "skipped", { reason: "noindex", message: noindexMessage, status })
+        return { document: null, links }
+      }
+      const state = yield* stateOf({ document, links }, address)
       const repeat = detector.check({ uri: document.uri, ...state })
       if (repeat !== undefined) {
         const entry = { reason: repeat.reason, target: repeat.of, status }

@@ -19,7 +19,7 @@ export class IsolationUnavailable extends Data.TaggedError("IsolationUnavailable
 export interface RowLevelSecurityState {
   /** Whether the role exists. */
   readonly exists: boolean
-  /** Whether the user is a member of the role. */
+  /** Whether the user is a member of the role that may become it. */
   readonly isMember: boolean
   /** Whether the user may create roles. */
   readonly creatable: boolean
@@ -54,7 +54,11 @@ export const rowLevelSecurityState = (role: string) =>
           and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = c.oid and d.deptype = 'e')
       ), role as (select * from pg_roles where rolname = ${role})
       select exists (select from role) as "exists", current_user::text as "user",
-        coalesce((select pg_has_role(current_user, oid, 'member') from role), false) as "isMember",
+        coalesce((
+          -- From PostgreSQL 16, a member needs the option SET, which the creator of a role does not get with it.
+          select pg_has_role(current_user, oid,
+            case when current_setting('server_version_num')::int >= 160000 then 'set' else 'member' end) from role
+        ), false) as "isMember",
         (select rolsuper or rolcreaterole from pg_roles where rolname = current_user) as creatable,
         coalesce((
           select rolsuper or rolbypassrls or exists (select from ours where pg_has_role(role.oid, relowner, 'usage')) from role

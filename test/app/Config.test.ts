@@ -152,12 +152,68 @@ describe("The configuration", () => {
     Effect.gen(function* () {
       for (const variable of ["SPOKE_TURN_TIMEOUT", "SPOKE_MAX_WAIT", "SPOKE_DRAIN_DELAY"]) {
         expect(yield* problems({ [variable]: "25 hours" })).toEqual({
-          [variable]: 'Expected a duration of at most 1 day, like "60 seconds"'
+          [variable]: 'Expected a duration longer than zero and at most 1 day, like "60 seconds"'
         })
         yield* fromRecord({ [variable]: "1 day" }, false)
       }
       const { snapshots } = yield* fromRecord({ SPOKE_SNAPSHOT_INTERVAL: "30 days" }, false)
       expect(snapshots?.every).toEqual(Duration.days(30))
+    })
+  )
+
+  it.effect("says which durations and rates it takes: with zero, a negative one and a longer one", () =>
+    Effect.gen(function* () {
+      const messages = {
+        SPOKE_TURN_TIMEOUT: 'Expected a duration longer than zero and at most 1 day, like "60 seconds"',
+        SPOKE_MAX_WAIT: 'Expected a duration longer than zero and at most 1 day, like "60 seconds"',
+        SPOKE_DRAIN_DELAY: 'Expected a duration longer than zero and at most 1 day, like "60 seconds"',
+        SPOKE_SNAPSHOT_INTERVAL: 'Expected a duration of 1 second to 3650 days, like "1 day"',
+        SPOKE_RATE_LIMIT:
+          'Expected a rate like "60 per minute": 1 to 1000000 requests in a duration of 1 second to 1 day'
+      }
+      for (const [variable, message] of Object.entries(messages)) {
+        const values =
+          variable === "SPOKE_RATE_LIMIT"
+            ? [
+                "0 per minute",
+                "60 per 0 seconds",
+                "60 per -1 seconds",
+                "1000001 per minute",
+                "60 per 25 hours"
+              ]
+            : ["0 seconds", "0", "-1 seconds", "600 weeks"]
+        for (const value of values)
+          expect([value, yield* problems({ [variable]: value })]).toEqual([value, { [variable]: message }])
+      }
+    })
+  )
+
+  it.effect("takes base addresses without a query and a fragment, because paths are added to them", () =>
+    Effect.gen(function* () {
+      const base = "an http or https URL"
+      const expected = {
+        APP_URL: base,
+        API_URL: `${base} that ends in /v1`,
+        OPENAI_BASE_URL: base,
+        GRAPH_API_URL: base,
+        TELEGRAM_API_URL: base,
+        SLACK_API_URL: base,
+        S3_ENDPOINT: base,
+        OTEL_EXPORTER_OTLP_ENDPOINT: base
+      }
+      for (const [variable, what] of Object.entries(expected)) {
+        const address = "https://spoke.example.com/v1"
+        for (const rest of ["?of=/v1", "#/v1", "?", "#"])
+          expect([rest, yield* problems({ [variable]: `${address}${rest}` })]).toEqual([
+            rest,
+            { [variable]: `Expected ${what}, without a query and a fragment` }
+          ])
+        yield* fromRecord({ [variable]: address }, false)
+      }
+      const providers = JSON.stringify({ local: { baseUrl: "http://localhost:11434/v1?key=1" } })
+      expect(Object.keys(yield* problems({ SPOKE_PROVIDERS: providers }))).toEqual(["SPOKE_PROVIDERS"])
+      const url = "https://rerank.example.com/v2/rerank?version=1"
+      yield* fromRecord({ SPOKE_RERANK_URL: url, SPOKE_RERANK_MODEL: "tiny" }, false)
     })
   )
 
@@ -241,6 +297,30 @@ describe("The configuration", () => {
         SPOKE_EMBEDDING_MODEL: "large"
       })
       expect(Object.keys(found).sort()).toEqual(["OPENAI_API_KEY", "PORT", "SPOKE_SECRET"])
+    })
+  )
+
+  it.effect("reports a plan and a model that are not defined beside what cannot be read", () =>
+    Effect.gen(function* () {
+      const local = JSON.stringify({ local: { baseUrl: "http://localhost:11434/v1" } })
+      const wrong = {
+        PORT: "many",
+        SPOKE_DEFAULT_PLAN: "gold",
+        SPOKE_PROVIDERS: local,
+        SPOKE_CHAT_MODEL: "gpt"
+      }
+      expect(Object.keys(yield* problems(wrong)).sort()).toEqual([
+        "PORT",
+        "SPOKE_CHAT_MODEL",
+        "SPOKE_DEFAULT_PLAN"
+      ])
+      const unread = {
+        SPOKE_DEFAULT_PLAN: "gold",
+        SPOKE_PLANS: "{",
+        SPOKE_PROVIDERS: "{",
+        SPOKE_CHAT_MODEL: "gpt"
+      }
+      expect(Object.keys(yield* problems(unread)).sort()).toEqual(["SPOKE_PLANS", "SPOKE_PROVIDERS"])
     })
   )
 

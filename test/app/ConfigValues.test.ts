@@ -38,3 +38,12 @@ describe("The account of an address", () => {
     expect(Either.isLeft(postgres("mysql://spoke@/spoke"))).toBe(true)
   })
 })
+
+describe("The address of Redis", () => {
+  it("names a database by its number, or none", () => {
+    for (const rest of ["", "/", "/0", "/15", "?db=3", "/3?family=6"])
+      expect([rest, Either.isRight(redis(`redis://cache:6379${rest}`))]).toEqual([rest, true])
+    for (const rest of ["/spoke", "/1/", "/-1", "/1.5", "/%31", "?db=", "?db=spoke"])
+      expect([rest, Either.isLeft(redis(`redis://cache:6379${rest}`))]).toEqual([rest, true])
+  })
+})

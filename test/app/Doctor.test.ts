@@ -280,27 +280,32 @@ withRedis("spoke doctor", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("distinguishes a Redis that refuses the password from one that does not answer", () =>
-    Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        Effect.promise(() => startRedis()),
-        ({ stop }) => Effect.promise(stop)
-      )
-      yield* Effect.promise(async () => {
-        const client = new Redis(server.url)
-        await client.config("SET", "requirepass", "right")
-        client.disconnect()
-      })
-      const of = (password: string) => {
-        const url = new URL(server.url)
-        url.password = password
-        return Effect.map(findings({ REDIS_URL: url.href }), (found) => found.of("redis"))
-      }
-      expect(yield* of("canary-password")).toBe("problem: refuses the user or the password of REDIS_URL")
-      expect(yield* of("")).toBe("problem: refuses the user or the password of REDIS_URL")
-      const gone = yield* findings({ REDIS_URL: `redis://${nowhere}` })
-      expect(gone.of("redis")).toBe("problem: does not answer at REDIS_URL (ECONNREFUSED)")
-    }).pipe(Effect.scoped)
+  it.live(
+    "distinguishes a Redis that refuses the password or the database from one that does not answer",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* Effect.acquireRelease(
+          Effect.promise(() => startRedis()),
+          ({ stop }) => Effect.promise(stop)
+        )
+        yield* Effect.promise(async () => {
+          const client = new Redis(server.url)
+          await client.config("SET", "requirepass", "right")
+          client.disconnect()
+        })
+        const of = (password: string, database = "") => {
+          const url = new URL(server.url)
+          url.password = password
+          url.pathname = database
+          return Effect.map(findings({ REDIS_URL: url.href }), (found) => found.of("redis"))
+        }
+        expect(yield* of("canary-password")).toBe("problem: refuses the user or the password of REDIS_URL")
+        expect(yield* of("")).toBe("problem: refuses the user or the password of REDIS_URL")
+        expect(yield* of("right", "/99")).toBe("problem: refuses the database that REDIS_URL names")
+        expect(yield* of("right", "/15")).toMatch(/^ok: answers/u)
+        const gone = yield* findings({ REDIS_URL: `redis://${nowhere}` })
+        expect(gone.of("redis")).toBe("problem: does not answer at REDIS_URL (ECONNREFUSED)")
+      }).pipe(Effect.scoped)
   )
 })
 

@@ -1,6 +1,10 @@
 import { expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
+import { PatchAgent } from "../../src/domain/agents/Agent.ts"
+import { QaConfig, TextConfig } from "../../src/domain/knowledge/CuratedSource.ts"
+import { UrlConfig } from "../../src/domain/knowledge/Source.ts"
+import { SourceMetadata } from "../../src/domain/knowledge/SourceMetadata.ts"
 import { asciiDigit, trimmed, withoutControls } from "../../src/domain/Text.ts"
 
 it("Text for a terminal has no escape sequences, and the rest as it is", () => {
@@ -36,5 +40,23 @@ it("The length of a text is counted in characters, whether they take one or two 
     ["😀😀😀a", false]
   ] as const) {
     expect([text, isShort(text), read(` ${text}\n`)._tag]).toEqual([text, fits, fits ? "Right" : "Left"])
+  }
+})
+
+it("The limits of sources and agents are in characters, too", () => {
+  const pairs = (answer: string) => Array.from({ length: 50 }, () => ({ question: "?", answer }))
+  for (const [name, fits, max] of [
+    ["text", (text: string) => Schema.is(TextConfig)({ text }), 200_000],
+    ["metadata", (text: string) => Schema.is(SourceMetadata)({ team: text }), 500],
+    [
+      "patterns",
+      (text: string) => Schema.is(UrlConfig)({ url: "https://a.example", includePatterns: [text] }),
+      1_024
+    ],
+    ["answers", (text: string) => Schema.is(QaConfig)({ pairs: pairs(text) }), 3_999],
+    ["instructions", (text: string) => Schema.is(PatchAgent)({ instructions: text }), 32_000],
+    ["greeting", (text: string) => Schema.is(PatchAgent)({ greeting: text }), 2_000]
+  ] as const) {
+    expect([name, fits("😀".repeat(max)), fits("😀".repeat(max + 1))]).toEqual([name, true, false])
   }
 })

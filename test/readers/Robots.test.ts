@@ -1,6 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { allowAll, crawlDelay, mayFetch, parseRobots } from "../../src/readers/Robots.ts"
+import { allowAll, crawlDelay, mayFetch, pageRules, parseRobots } from "../../src/readers/Robots.ts"
 
 const may = (text: string, path: string, agent = "SpokeBot") =>
   mayFetch(parseRobots(text), agent, `https://a.example${path}`)
@@ -107,4 +107,27 @@ describe("robots.txt", () => {
     const robots = parseRobots(everybody(`Disallow: /${"*a".repeat(250_000)}$`))
     expect(mayFetch(robots, "SpokeBot", `https://a.example/${"a".repeat(2_000)}`)).toBe(true)
   })
+})
+
+describe("The rules of a page about itself", () => {
+  const table: ReadonlyArray<readonly [string, ReadonlyArray<string>, string]> = [
+    ["are none without values", [], ""],
+    ["allow what they do not name", ["all", "index, follow", "noarchive, max-snippet:0", ""], ""],
+    ["are found in any case and with any spaces", [" NoIndex ,NOFOLLOW"], "noindex nofollow"],
+    ["none stands for both", ["none"], "noindex nofollow"],
+    ["the strictest of several values counts", ["all", "nofollow", "index, noindex"], "noindex nofollow"],
+    ["those for another agent are left out", ["otherbot: noindex, nofollow"], ""],
+    ["those for our agent count", ["otherbot: noindex, SpokeBot: nofollow"], "nofollow"],
+    [
+      "a rule with a value is no agent",
+      ["noindex, unavailable_after: 25 Jun 2030 15:00:00 PST, nofollow"],
+      "noindex nofollow"
+    ],
+    ["a longer word is another one", ["noindexing, donofollow"], ""]
+  ]
+  for (const [name, values, expected] of table)
+    it(name, () => {
+      const { nofollow, noindex } = pageRules("SpokeBot", values)
+      expect([noindex ? "noindex" : "", nofollow ? "nofollow" : ""].join(" ").trim()).toBe(expected)
+    })
 })

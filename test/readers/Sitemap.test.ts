@@ -92,6 +92,18 @@ describe("A SITEMAP source", () => {
   )
 
   test(
+    "A page that asks not to be indexed is left out",
+    Effect.gen(function* () {
+      const site = yield* serveSite((origin) => ({
+        ...pages,
+        "/b": page("B", [], '<meta name="robots" content="noindex">'),
+        "/sitemap.xml": { body: urlset(`${origin}/a`, `${origin}/b`) }
+      }))
+      expect(yield* titles({ sitemapUrl: `${site.origin}/sitemap.xml` })).toEqual(["A"])
+    })
+  )
+
+  test(
     "Patterns that nearly match everywhere leave a sitemap readable, and others served",
     Effect.gen(function* () {
       const long = (at: number) => `/${at}/${"a".repeat(1_900)}`

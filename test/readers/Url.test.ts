@@ -164,6 +164,26 @@ describe("A URL source", () => {
   )
 
   test(
+    "A page that asks not to be indexed is left out, and one that asks for it not followed, unless the source names it",
+    Effect.gen(function* () {
+      const meta = (content: string) => `<meta name="Robots" content="${content}">`
+      const closed = page("Closed", ["/behind"])
+      const site = yield* serveSite(() => ({
+        "/": page("Home", ["/closed", "/none", "/end", "/header"], meta("none")),
+        "/closed": page("Closed", ["/behind"], meta("noindex")),
+        "/behind": page("Behind"),
+        "/none": page("None", ["/never"], meta("none")),
+        "/end": page("End", ["/never"], meta("nofollow")),
+        "/never": page("Never"),
+        "/header": { ...closed, headers: { ...closed.headers, "x-robots-tag": "noindex" } }
+      }))
+      expect(yield* titles({ url: site.origin, maxDepth: 3 })).toEqual(["Home", "End", "Behind"])
+      expect(site.asked).not.toContain("/never")
+      expect(yield* titles({ url: `${site.origin}/none` })).toEqual(["None"])
+    })
+  )
+
+  test(
     "A site whose robots.txt answers 503 is read later",
     Effect.gen(function* () {
       const site = yield* serveSite(() => ({ ...tree(), "/robots.txt": { status: 503 } }))

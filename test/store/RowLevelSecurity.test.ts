@@ -318,6 +318,24 @@ it.scopedLive.skipIf(skipped)(
     })
 )
 
+it.scopedLive(
+  "Lets the user become a role that it has created, which PostgreSQL 16 does not do by itself",
+  () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* migrate(migrations)
+      yield* sql`create role maker createrole`
+      yield* sql`grant select on all tables in schema public to maker`
+      yield* sql`set session authorization maker`
+      yield* sql`create role created nologin`
+      expect((yield* rowLevelSecurityState("created")).isMember).toBe(false)
+      yield* Effect.ignore(isolateTenants("created"))
+      expect((yield* rowLevelSecurityState("created")).isMember).toBe(true)
+      yield* sql`set role created`
+    }).pipe(forEveryTenant("migration"), Effect.provide(layerMemory({ thread }))),
+  120_000
+)
+
 it.scopedLive.skipIf(skipped)("Says what an administrator has to do if the role may not be created", () =>
   Effect.gen(function* () {
     const { owner, url } = yield* Effect.promise(ordinary)

@@ -38,6 +38,14 @@ const updateVectorTables = Effect.gen(function* () {
   yield* Effect.repeat(tend(maxComparedVectors), { until: (change) => change === null })
 }).pipe(Effect.provide(Layer.merge(VectorCopiesStore.Default, VectorIndexStore.Default)))
 
+/** A pooler at DATABASE_URL does not allow statements outside a transaction, so the direct address is used if it is set. */
+const pastPooler = (settings: Settings): Settings => {
+  const directUrl = settings.database?.directUrl ?? null
+  return settings.database === null || directUrl === null
+    ? settings
+    : { ...settings, database: { ...settings.database, url: directUrl, directUrl: null } }
+}
+
 const apply = (settings: Settings) =>
   Effect.gen(function* () {
     const { applied, isolated, vector } = yield* Effect.all({
@@ -111,7 +119,7 @@ const show = (settings: Settings, json: boolean) =>
 
 const runMigrate = ({ json, plan }: Flags) =>
   Effect.gen(function* () {
-    const settings = yield* fromEnvironment()
+    const settings = pastPooler(yield* fromEnvironment())
     if (plan === true) return yield* show(settings, json === true)
     const done = yield* apply(settings)
     if (json === true) return yield* Output.asJson(done)

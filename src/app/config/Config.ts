@@ -6,8 +6,8 @@ import { BlockList } from "node:net"
 import * as path from "node:path"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { keepsAll } from "../../domain/accounts/Retention.ts"
@@ -18,6 +18,7 @@ import {
   snapshotsOf,
   allowList,
   apiUrl,
+  baseUrl,
   bucket,
   choice,
   count,
@@ -49,7 +50,6 @@ import { withFiles, withFurtherFiles } from "./SecretFiles.ts"
 import type { Settings } from "./Settings.ts"
 import * as Telemetry from "../telemetry/Telemetry.ts"
 
-const providerUrl = "https://api.openai.com/v1"
 const graphUrl = "https://graph.facebook.com/v25.0"
 const telegramUrl = "https://api.telegram.org"
 const slackUrl = "https://slack.com/api"
@@ -74,7 +74,7 @@ export const Variables = Schema.Struct({
     bucket,
     "Where originals are kept: s3://bucket/prefix; the data directory by default."
   ),
-  S3_ENDPOINT: variable(httpUrl, "Address of an S3-compatible store; Amazon's own by default."),
+  S3_ENDPOINT: variable(baseUrl, "Address of an S3-compatible store; Amazon's own by default."),
   AWS_REGION: variable(Value, "Region of the bucket; us-east-1 by default."),
   AWS_ACCESS_KEY_ID: variable(redacted, "Access key of the bucket; required with SPOKE_ARTIFACTS."),
   AWS_SECRET_ACCESS_KEY: variable(redacted, "Its secret; required with SPOKE_ARTIFACTS."),
@@ -82,7 +82,7 @@ export const Variables = Schema.Struct({
   DATABASE_URL: variable(postgresUrl, "PostgreSQL 15 or newer; the embedded database by default."),
   SPOKE_DATABASE_DIRECT_URL: variable(
     postgresUrl,
-    "The same database past a pooler in transaction mode, for LISTEN; DATABASE_URL by default."
+    "The same database past a pooler in transaction mode, for LISTEN and `spoke migrate`; DATABASE_URL by default."
   ),
   SPOKE_TENANT_ROLE: variable(roleName, "Role of tenants' statements: turns row level security on."),
   SPOKE_DATABASE_POOL: variable(count(1, 500), "Maximum number of connections to PostgreSQL; 10 by default."),
@@ -107,7 +107,7 @@ export const Variables = Schema.Struct({
     redacted,
     "Key of any OpenAI-compatible provider; without it, and without SPOKE_PROVIDERS, replies are offline extracts."
   ),
-  OPENAI_BASE_URL: variable(httpUrl, `The provider's address; ${providerUrl} by default.`),
+  OPENAI_BASE_URL: variable(baseUrl, `The provider's address; ${ModelProviders.defaultUrl} by default.`),
   SPOKE_OPENAI_API: variable(
     choice("responses", "chat-completions"),
     "Which of the provider's interfaces to use: responses for OpenAI's own address, else chat-completions."
@@ -166,7 +166,7 @@ export const Variables = Schema.Struct({
     password,
     "The owner's password; generated and printed once when embedded, else no owner is created without it."
   ),
-  APP_URL: variable(httpUrl, "Public address of the hosted app; from HOST and PORT by default."),
+  APP_URL: variable(baseUrl, "Public address of the hosted app; from HOST and PORT by default."),
   API_URL: variable(apiUrl, "Public base address of the API, ends in /v1; from APP_URL by default."),
   REALTIME_URL: variable(
     url("a ws or wss URL", "ws:", "wss:"),
@@ -191,9 +191,9 @@ export const Variables = Schema.Struct({
     "Secret that messaging providers sign webhooks with; none by default, and none is accepted."
   ),
   CHANNEL_APP_ID: variable(Value, "Id of our app at messaging providers, for its echoes; none by default."),
-  GRAPH_API_URL: variable(httpUrl, `Base address of WhatsApp and Messenger; ${graphUrl} by default.`),
-  TELEGRAM_API_URL: variable(httpUrl, `Base address of Telegram's bots; ${telegramUrl} by default.`),
-  SLACK_API_URL: variable(httpUrl, `Base address of Slack's methods; ${slackUrl} by default.`),
+  GRAPH_API_URL: variable(baseUrl, `Base address of WhatsApp and Messenger; ${graphUrl} by default.`),
+  TELEGRAM_API_URL: variable(baseUrl, `Base address of Telegram's bots; ${telegramUrl} by default.`),
+  SLACK_API_URL: variable(baseUrl, `Base address of Slack's methods; ${slackUrl} by default.`),
   SPOKE_TURN_TIMEOUT: variable(
     duration,
     "A longer chat turn fails with RUNTIME_TIMEOUT; 60 seconds by default, at most 1 day."
@@ -233,6 +233,20 @@ export type { Settings } from "./Settings.ts"
 
 const decode = Schema.decodeUnknown(Variables, { errors: "all" })
 
+/** The valid variables, and the problems of the others. */
+const decodeValid = (environment: Readonly<Record<string, string | undefined>>) =>
+  Effect.catchAll(
+    Effect.map(decode(environment), (valid) => ({ valid, problems: [] })),
+    (error) => {
+      const problems = problemsIn(error)
+      const rest = Record.filter(
+        environment,
+        (_, name) => !problems.some(({ variable: broken }) => broken === name)
+      )
+      return Effect.map(Effect.orDie(decode(rest)), (valid) => ({ valid, problems }))
+    }
+  )
+
 const plansOf = ({ SPOKE_PLANS }: Variables): Plans =>
   new Map([[builtInPlan, selfHosted], ...(SPOKE_PLANS ?? [])])
 
@@ -256,21 +270,6 @@ const databaseOf = (given: Variables): Settings["database"] => {
     url: Redacted.make(url),
     directUrl: direct === undefined ? null : Redacted.make(direct),
     maxConnections: given.SPOKE_DATABASE_POOL ?? 10
-  }
-}
-
-const modelOf = (given: Variables, providers: Settings["providers"]): Settings["model"] => {
-  const contextWindow = given.SPOKE_CONTEXT_WINDOW ?? ModelProviders.defaultContextWindow
-  if (given.OPENAI_API_KEY === undefined)
-    return ModelProviders.defaultModelOf(given.SPOKE_CHAT_MODEL, providers)
-  const baseUrl = given.OPENAI_BASE_URL ?? providerUrl
-  return {
-    provider: "openai",
-    apiKey: given.OPENAI_API_KEY,
-    baseUrl,
-    api: given.SPOKE_OPENAI_API ?? (baseUrl === providerUrl ? "responses" : "chat-completions"),
-    chatModel: given.SPOKE_CHAT_MODEL ?? "gpt-6-luna",
-    contextWindow
   }
 }
 
@@ -316,7 +315,7 @@ const settingsOf = (
     mail: mailOf(given),
     alertEmail: given.ALERT_EMAIL ?? null,
     vector: given.SPOKE_VECTOR ?? null,
-    model: modelOf(given, providers),
+    model: ModelProviders.modelOf(given, providers),
     providers,
     fallbackModels: given.SPOKE_FALLBACK_MODELS ?? [],
     modelPrices: given.SPOKE_MODEL_PRICES ?? [],
@@ -368,21 +367,23 @@ export const fromRecord = (environment: Readonly<Record<string, string | undefin
   Effect.gen(function* () {
     const set = Object.entries(environment).filter(([, value]) => value !== undefined && value.trim() !== "")
     const withSecretFiles = withFiles(Object.fromEntries(set))
-    const decoded = yield* Effect.either(decode(withSecretFiles.given))
+    const decoded = yield* decodeValid(withSecretFiles.given)
     const { given, problems: keyProblems } = withFurtherFiles(
       withSecretFiles.given,
-      Either.isRight(decoded) ? ModelProviders.keyVariables(decoded.right.SPOKE_PROVIDERS) : []
+      ModelProviders.keyVariables(decoded.valid.SPOKE_PROVIDERS)
     )
+    const areValid = (...names: ReadonlyArray<string>) =>
+      !decoded.problems.some((problem) => names.includes(problem.variable))
     const problems = [
       ...withSecretFiles.problems,
       ...keyProblems,
-      ...(Either.isLeft(decoded)
-        ? problemsIn(decoded.left)
-        : [...unknownPlan(decoded.right), ...ModelProviders.problemsOf(decoded.right, given)]),
+      ...decoded.problems,
+      ...(areValid("SPOKE_PLANS") ? unknownPlan(decoded.valid) : []),
+      ...(areValid(...ModelProviders.modelVariables) ? ModelProviders.problemsOf(decoded.valid, given) : []),
       ...brokenConstraints(given)
     ]
-    if (Either.isLeft(decoded) || problems.length > 0) return yield* new InvalidConfig({ problems })
-    return settingsOf(decoded.right, given, terminal)
+    if (problems.length > 0) return yield* new InvalidConfig({ problems })
+    return settingsOf(decoded.valid, given, terminal)
   })
 
 /** The variables of this process. */

@@ -50,10 +50,15 @@ export const postgresUrl = parsed("a postgres:// URL", (text) =>
   )
 )
 export const httpUrl = url("an http or https URL", "http:", "https:")
-export const apiUrl = parsed("an http or https URL that ends in /v1", (text) =>
-  Option.filter(readUrl(text, ["http:", "https:"]), (address) => address.endsWith("/v1"))
+/** Paths are added to a base address, so a query or a fragment would swallow them. */
+const readBaseUrl = (text: string) =>
+  Option.filter(readUrl(text, ["http:", "https:"]), () => !/[?#]/u.test(text))
+export const baseUrl = parsed("an http or https URL, without a query and a fragment", readBaseUrl)
+export const apiUrl = parsed(
+  "an http or https URL that ends in /v1, without a query and a fragment",
+  (text) => Option.filter(readBaseUrl(text), (address) => address.endsWith("/v1"))
 )
-export const redisUrl = parsed("a redis:// or rediss:// URL", (text) =>
+export const redisUrl = parsed("a redis:// or rediss:// URL, with the number of a database or none", (text) =>
   Option.as(parseRedisAddress(text), text)
 )
 const durationFrom = (minMillis: number, maxMillis: number, expected: string) =>
@@ -67,13 +72,13 @@ const durationFrom = (minMillis: number, maxMillis: number, expected: string) =>
 export const duration = durationFrom(
   Number.MIN_VALUE,
   Duration.toMillis("1 day"),
-  'a duration of at most 1 day, like "60 seconds"'
+  'a duration longer than zero and at most 1 day, like "60 seconds"'
 )
 /** Interval of periodic work. */
 export const interval = durationFrom(
-  1_000,
-  Number.MAX_SAFE_INTEGER,
-  'a duration of at least 1 second, like "1 day"'
+  Duration.toMillis("1 second"),
+  Duration.toMillis("3650 days"),
+  'a duration of 1 second to 3650 days, like "1 day"'
 )
 
 /** A decimal number. NaN for `0x10`, `1e3` and white space. */
@@ -131,12 +136,15 @@ const windowSeconds = (text: string) =>
   )
 
 /** `60 per minute`, `100 per 10 seconds`, `100/10 seconds`. */
-export const rate = parsed('a rate like "60 per minute"', (text) => {
-  const [, requests = "", window = ""] = /^(\d+)\s*(?:\/|\bper\b)\s*(\S.*)$/u.exec(text) ?? []
-  return Option.flatMap(windowSeconds(window), (seconds) =>
-    Schema.decodeOption(RateLimit)({ requests: Number(requests), window: seconds })
-  )
-})
+export const rate = parsed(
+  'a rate like "60 per minute": 1 to 1000000 requests in a duration of 1 second to 1 day',
+  (text) => {
+    const [, requests = "", window = ""] = /^(\d+)\s*(?:\/|\bper\b)\s*(\S.*)$/u.exec(text) ?? []
+    return Option.flatMap(windowSeconds(window), (seconds) =>
+      Schema.decodeOption(RateLimit)({ requests: Number(requests), window: seconds })
+    )
+  }
+)
 
 /** `name=value`, separated by commas, values percent-encoded. */
 export const headerList = parsed("name=value, separated by commas", (text) =>

@@ -3,16 +3,18 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { optional } from "../../domain/Optional.ts"
-import { httpUrl, parsed } from "./ConfigValues.ts"
+import { baseUrl, parsed } from "./ConfigValues.ts"
 import type { ModelProvider, Settings } from "./Settings.ts"
 
-export const defaultContextWindow = 128_000
+const defaultContextWindow = 128_000
+/** The default provider. */
+export const defaultUrl = "https://api.openai.com/v1"
 
 const Name = Schema.String.pipe(Schema.pattern(/^[a-z][a-z0-9-]{0,31}$/u))
 
 const Fields = Schema.Struct({
   /** For example `http://127.0.0.1:11434/v1`. */
-  baseUrl: httpUrl,
+  baseUrl,
   /** Name of the variable with the key; absent for a provider without one. */
   apiKeyEnv: optional(Schema.String.pipe(Schema.pattern(/^[A-Z][A-Z0-9_]{0,63}$/u))),
   api: optional(Schema.Literal("responses", "chat-completions", "azure", "anthropic")),
@@ -68,7 +70,7 @@ export const keyVariables = (given: ProviderTable = new Map()): ReadonlyArray<st
   [...given.values()].flatMap(({ apiKeyEnv }) => (apiKeyEnv === undefined ? [] : [apiKeyEnv]))
 
 /** The provider that `chatModel` names, when no default provider is configured. */
-export const defaultModelOf = (
+const defaultModelOf = (
   chatModel: string | undefined,
   providers: ReadonlyMap<string, ModelProvider>
 ): Settings["model"] => {
@@ -81,7 +83,33 @@ interface Variables {
   readonly SPOKE_PROVIDERS?: ProviderTable
   readonly SPOKE_FALLBACK_MODELS?: ReadonlyArray<string>
   readonly SPOKE_CHAT_MODEL?: string
+  readonly SPOKE_CONTEXT_WINDOW?: number
+  readonly SPOKE_OPENAI_API?: "responses" | "chat-completions"
   readonly OPENAI_API_KEY?: Redacted.Redacted
+  readonly OPENAI_BASE_URL?: string
+}
+
+/** The variables that {@link problemsOf} compares. */
+export const modelVariables = [
+  "SPOKE_PROVIDERS",
+  "SPOKE_FALLBACK_MODELS",
+  "SPOKE_CHAT_MODEL",
+  "OPENAI_API_KEY"
+]
+
+/** The model of agents that name none; null when replies are extracts. */
+export const modelOf = (given: Variables, providers: Settings["providers"]): Settings["model"] => {
+  const contextWindow = given.SPOKE_CONTEXT_WINDOW ?? defaultContextWindow
+  if (given.OPENAI_API_KEY === undefined) return defaultModelOf(given.SPOKE_CHAT_MODEL, providers)
+  const baseUrl = given.OPENAI_BASE_URL ?? defaultUrl
+  return {
+    provider: "openai",
+    apiKey: given.OPENAI_API_KEY,
+    baseUrl,
+    api: given.SPOKE_OPENAI_API ?? (baseUrl === defaultUrl ? "responses" : "chat-completions"),
+    chatModel: given.SPOKE_CHAT_MODEL ?? "gpt-6-luna",
+    contextWindow
+  }
 }
 
 /** Problems across all model variables. */

@@ -33,11 +33,12 @@ export const parseRedisAddress = (text: string): Option.Option<RedisAddress> => 
   )
   const clusterParameter = first.searchParams.get("cluster")
   const cluster = nodes.length > 1 || clusterParameter === "true"
+  const databases = [first.pathname.slice(1) || "0", first.searchParams.get("db") ?? "0"]
   // A cluster has only database 0.
-  const namesDatabase = cluster && /[1-9]/u.test(first.pathname)
+  const number = cluster ? /^0$/u : /^\d{1,9}$/u
   if (
     nodes.length !== urls.length ||
-    namesDatabase ||
+    !databases.every((database) => number.test(database)) ||
     (clusterParameter !== null && clusterParameter !== "true")
   )
     return Option.none()

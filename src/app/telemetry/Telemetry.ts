@@ -18,7 +18,7 @@ import { isError } from "../../domain/Thrown.ts"
 import * as ProviderHttp from "../../capabilities/ModelRuntime/ProviderHttp.ts"
 import { sampleRatio } from "../../http/server/Span.ts"
 import * as Collector from "./Collector.ts"
-import { choice, count, headerList, httpUrl, ratio, Value, variable } from "../config/ConfigValues.ts"
+import { baseUrl, choice, count, headerList, ratio, Value, variable } from "../config/ConfigValues.ts"
 import * as Package from "../Package.ts"
 import * as SqlSpans from "./SqlSpans.ts"
 
@@ -33,7 +33,7 @@ export const variables = {
     "enabled: one line of the log for each request that is answered; disabled by default."
   ),
   OTEL_EXPORTER_OTLP_ENDPOINT: variable(
-    httpUrl,
+    baseUrl,
     "Base address of an OpenTelemetry collector (OTLP over HTTP); without it nothing is exported."
   ),
   OTEL_EXPORTER_OTLP_HEADERS: variable(

@@ -34,6 +34,7 @@ const maxTags = 400_000
 /** Pages for people are not nested deeper. The extraction's time is quadratic in the depth. */
 const maxDepth = 150
 const maxLinks = 5_000
+const maxRobotsCharacters = 2_000
 
 const tooLarge = new ParseError({
   code: "too_large",
@@ -132,6 +133,14 @@ const linksOf = (page: Page, base: string | undefined): ReadonlyArray<string> =>
   return [...links]
 }
 
+/** Undefined for a page without such an element. */
+const robotsOf = (page: Page): string | undefined => {
+  const values = [...page.querySelectorAll("meta[name][content]")]
+    .filter((meta) => meta.getAttribute("name")?.trim().toLowerCase() === "robots")
+    .map((meta) => meta.getAttribute("content"))
+  return values.length === 0 ? undefined : values.join(",").slice(0, maxRobotsCharacters)
+}
+
 /** Site-specific extraction would send requests to other servers. None are allowed. */
 const noFetch = () => Promise.reject(new Error("Documents are read offline"))
 
@@ -159,6 +168,7 @@ export const parseHtml = (
       page.querySelector('link[rel~="canonical"][href]')?.getAttribute("href") ?? null,
       base
     )
+    const robots = robotsOf(page)
     const heading = oneLine(page.querySelector("h1")?.textContent ?? "")
     flatten(page.documentElement)
     HtmlContent.prepare(page)
@@ -168,6 +178,7 @@ export const parseHtml = (
       format: "markdown" as const,
       content: normalizeSpace(HtmlContent.cleaned(content)),
       ...(canonical === undefined ? {} : { canonicalUrl: canonical }),
+      ...(robots === undefined ? {} : { robots }),
       links
     }
   })

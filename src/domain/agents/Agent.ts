@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { AgentId, TenantId } from "../Ids.ts"
 import { optional } from "../Optional.ts"
-import { Text, trimmed } from "../Text.ts"
+import { atMost, trimmed } from "../Text.ts"
 import { Masking, MaskingInput } from "./Masking.ts"
 import { ToolName } from "./Tool.ts"
 import { Version } from "../Version.ts"
@@ -103,9 +103,9 @@ const GroundingInput = Schema.Struct({
 const StyleInput = Schema.Struct({ length: optional(ReplyLength), tone: optional(ReplyTone) })
 
 const AgentName = trimmed(200)
-const Instructions = Text.pipe(Schema.maxLength(32_000))
+const Instructions = atMost(32_000)
 const Model = trimmed(200)
-const Greeting = Text.pipe(Schema.maxLength(2_000))
+const Greeting = atMost(2_000)
 
 const ToolNames = Schema.Array(ToolName).pipe(Schema.maxItems(64))
 

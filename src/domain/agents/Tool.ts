@@ -6,7 +6,7 @@ import { urlOf } from "../Address.ts"
 import { AgentId, typeId } from "../Ids.ts"
 import { canonical } from "../Json.ts"
 import { nullable, optional, withDefault } from "../Optional.ts"
-import { JsonObject, Text, withMessage } from "../Text.ts"
+import { atMost, JsonObject, Text, withMessage } from "../Text.ts"
 import { Version } from "../Version.ts"
 import { oauthFields, ToolConnection } from "./ToolConnection.ts"
 
@@ -127,7 +127,7 @@ export const slotOf = ({ name, slot }: ToolAuth): string | undefined =>
 const noParameters = () => ({ type: "object", properties: {} })
 const size = (value: JsonObject) => JSON.stringify(value).length
 
-const Description = Text.pipe(Schema.maxLength(4_000))
+const Description = atMost(4_000)
 const Parameters = JsonObject.pipe(
   Schema.filter((schema) => size(schema) <= 32_768 || "Expected at most 32 KiB of JSON Schema"),
   Schema.filter((schema) => schema["type"] === "object" || 'Expected a JSON Schema of type "object"')

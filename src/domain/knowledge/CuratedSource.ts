@@ -2,7 +2,7 @@
 import * as Schema from "effect/Schema"
 import { optional } from "../Optional.ts"
 import { SourceMetadata } from "./SourceMetadata.ts"
-import { Text, trimmed } from "../Text.ts"
+import { atMost, trimmed } from "../Text.ts"
 
 /** Maximum number of characters of one source. With its JSON it fits the body of a request. */
 const maxLength = 200_000
@@ -13,8 +13,7 @@ const maxAnswerLength = 4_000
 const metadata = optional(SourceMetadata)
 
 export const TextConfig = Schema.Struct({
-  text: Text.pipe(
-    Schema.maxLength(maxLength, { message: () => `Expected at most ${maxLength} characters` }),
+  text: atMost(maxLength).pipe(
     Schema.filter((text) => text.trim() !== "", { message: () => "Expected a text that is not empty" })
   ),
   /** Default: `markdown`. Plain text has no headings, lists and tables. */
@@ -30,7 +29,7 @@ export const QaPair = Schema.Struct({
 export type QaPair = typeof QaPair.Type
 
 const lengthOf = (pairs: ReadonlyArray<QaPair>) =>
-  pairs.reduce((sum, { answer, question }) => sum + question.length + answer.length, 0)
+  pairs.reduce((sum, { answer, question }) => sum + Array.from(question + answer).length, 0)
 
 export const QaConfig = Schema.Struct({
   pairs: Schema.Array(QaPair).pipe(

@@ -7,7 +7,7 @@ import { AgentId, IngestionJobId, SourceId } from "../Ids.ts"
 import { ReaderName } from "./SourceReader.ts"
 import { SourceMetadata } from "./SourceMetadata.ts"
 import { SourceLabels } from "./SourceScope.ts"
-import { Text, trimmed } from "../Text.ts"
+import { bounded, Text, trimmed } from "../Text.ts"
 
 export const SourceStatus = Schema.Literal("PENDING", "PROCESSING", "READY", "FAILED")
 export type SourceStatus = typeof SourceStatus.Type
@@ -38,7 +38,7 @@ export const ArtifactRef = Schema.String.pipe(
 )
 export type ArtifactRef = typeof ArtifactRef.Type
 
-const Glob = Text.pipe(Schema.minLength(1), Schema.maxLength(1_024))
+const Glob = bounded(1_024)
 const Patterns = optional(Schema.Array(Glob).pipe(Schema.maxItems(100)))
 const FileName = trimmed(255)
 

@@ -1,6 +1,6 @@
 /** Callers' metadata of their sources. */
 import * as Schema from "effect/Schema"
-import { Text } from "../Text.ts"
+import { atMost } from "../Text.ts"
 
 const metadataKey = /^\p{L}[\p{L}\p{N}_.-]{0,63}$/u
 const maxMetadataKeys = 20
@@ -11,7 +11,7 @@ const maxMetadataKeys = 20
  */
 export const SourceMetadata = Schema.Record({
   key: Schema.String,
-  value: Schema.Union(Text.pipe(Schema.maxLength(500)), Schema.JsonNumber, Schema.Boolean)
+  value: Schema.Union(atMost(500), Schema.JsonNumber, Schema.Boolean)
 }).pipe(
   Schema.filter((metadata) => Object.keys(metadata).length <= maxMetadataKeys, {
     message: () => "Expected at most 20 keys"

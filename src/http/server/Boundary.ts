@@ -56,7 +56,12 @@ import { tenantPaused } from "../../usecases/operations/moves/TenantGate.ts"
 
 type Methods = ReadonlyArray<string>
 
-export const pathOf = ({ url = "" }: { readonly url?: string | undefined }) => url.split("?", 1).join("")
+/** The path of a request, with escapes of letters, digits, `-`, `.`, `_` and `~` decoded, as the router decodes them. */
+export const pathOf = ({ url = "" }: { readonly url?: string | undefined }) =>
+  url
+    .split("?", 1)
+    .join("")
+    .replace(/%(?:2[DE]|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])/giu, decodeURIComponent)
 
 /** The `retry-after` header of `RATE_LIMITED`, in seconds, when the error has one. */
 const retryAfter = ({ details }: CodedError): Readonly<Record<string, string>> => {
@@ -235,14 +240,17 @@ const rememberRefusal = (
   pattern: Effect.Effect<string | null>
 ) => Effect.map(pattern, (route) => RepeatedRefusals.remember(source, response, requestId, route))
 
-/** Encodes the slashes of a query with `//`: the router would join them, though they belong to a value. */
-const withEncodedQuery = (request: HttpServerRequest.HttpServerRequest) => {
-  const queryStart = request.url.indexOf("?")
-  return queryStart !== -1 && request.url.includes("//", queryStart)
-    ? request.modify({
-        url: request.url.slice(0, queryStart) + request.url.slice(queryStart).replaceAll("/", "%2F")
-      })
-    : request
+/**
+ * Encodes what the router would change: a `;` or `#` in the path, where the query would begin, and the slashes of a query
+ * with `//`, which it would join, though they belong to a value.
+ */
+const withEncodedUrl = (request: HttpServerRequest.HttpServerRequest) => {
+  const { url } = request
+  const queryStart = url.indexOf("?")
+  const pathEnd = queryStart === -1 ? url.length : queryStart
+  const path = url.slice(0, pathEnd).replaceAll(";", "%3B").replaceAll("#", "%23")
+  const query = url.includes("//", pathEnd) ? url.slice(pathEnd).replaceAll("/", "%2F") : url.slice(pathEnd)
+  return path + query === url ? request : request.modify({ url: path + query })
 }
 
 /** The pattern of the route that matches a request; null when none does. */
@@ -330,7 +338,7 @@ export const layer: Layer.Layer<never, never, HttpApi.Api> = HttpApiBuilder.midd
       )
     return (app: HttpApp.Default) =>
       Effect.gen(function* () {
-        const request = withEncodedQuery(yield* HttpServerRequest.HttpServerRequest)
+        const request = withEncodedUrl(yield* HttpServerRequest.HttpServerRequest)
         const requestId = yield* RequestId.resolve(request.headers[RequestId.header])
         const methods = Effect.map(routes, (all) => methodsAt(all, request))
         if (request.method === "OPTIONS") {

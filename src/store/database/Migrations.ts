@@ -267,7 +267,7 @@ const inOneTransaction = (files: ReadonlyArray<MigrationFile>, options: Options)
 
 const refusedByPooler =
   "runs outside a transaction, which a pooler before PostgreSQL does not allow: " +
-  "run spoke migrate once with a DATABASE_URL that names the server itself"
+  "run spoke migrate once with SPOKE_DATABASE_DIRECT_URL, the address of the server itself"
 
 /** Runs one statement without a transaction. An invalid index that a crash has left is built again. */
 const runOutsideTransaction = (statement: string) =>

@@ -129,7 +129,7 @@ export class VectorIndexStore extends Effect.Service<VectorIndexStore>()("store/
         if (yield* isPooled) {
           yield* Effect.logWarning(
             "A pooler before PostgreSQL does not let indexes of large agents be built: " +
-              "run spoke migrate with a DATABASE_URL that names the server itself"
+              "run spoke migrate with SPOKE_DATABASE_DIRECT_URL, the address of the server itself"
           )
           return null
         }

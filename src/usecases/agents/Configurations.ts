@@ -8,6 +8,7 @@ import { KeyStore } from "../../capabilities/KeyStore.ts"
 import { withCommit } from "../../concurrency/AfterCommit.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { Actor } from "../../domain/accounts/Audit.ts"
+import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import type { Agent } from "../../domain/agents/Agent.ts"
 import type {
@@ -22,21 +23,20 @@ import type { AuditContext } from "../accounts/AuditTrail.ts"
 import { Agents, defaultSettings } from "./Agents.ts"
 import { PublishGate } from "./PublishGate.ts"
 import { ConfiguredParts } from "./ConfiguredParts.ts"
+import { toFileForm } from "./ConfiguredSettings.ts"
 import {
-  changedFields,
-  configuredSettingsOf,
-  type ConfiguredAgent,
-  configuredAgentOf,
-  toFileForm
-} from "./ConfiguredSettings.ts"
-import {
+  type AgentStep,
+  freedBy,
   prefixErrors,
   prefixValidationError,
   type PartError,
   type PartStep,
+  type PreparedStep,
   type FieldPath,
-  type ApplyPart
-} from "./PartStep.ts"
+  removalStepOf,
+  shownAgent,
+  stepOf
+} from "./ConfigurationSteps.ts"
 
 /** Agents read per page. */
 const pageSize = 100
@@ -68,78 +68,6 @@ const revisionOf = (agents: ReadonlyArray<Agent>, parts: string) => {
     .update([...versions, parts].join("\n"))
     .digest("base64url")
 }
-
-const meanings = {
-  create: "Nobody has talked with it yet.",
-  update:
-    "Its next replies use the new settings, also in running conversations. A reply that has begun ends with the old ones.",
-  parts:
-    "Its settings stay. A new source is used after it has been read. A removed source is no longer used.",
-  delete:
-    "Its keys, sources, channels and conversations are deleted too. People who talk with it now get no further reply."
-} as const
-
-/** A planned change, with the state that it is based on. */
-interface AgentStep extends AgentChange {
-  readonly configured: ConfiguredAgent
-  readonly version: number | null
-  /** The published version; null for a new agent. */
-  readonly published: number | null
-  readonly parts: ReadonlyArray<PartStep>
-  /** True when only parts change: no version is made. */
-  readonly partsOnly: boolean
-}
-
-const shownAgent = ({
-  parts: _,
-  partsOnly: __,
-  published: ___,
-  configured: ____,
-  version: _____,
-  ...change
-}: AgentStep): AgentChange => change
-
-const stepOf = (
-  name: string,
-  config: AgentConfiguration,
-  found: Agent | undefined,
-  parts: ReadonlyArray<PartStep>
-): ReadonlyArray<AgentStep> => {
-  const configured = configuredAgentOf(config)
-  const partChanges = parts.map(({ change }) => change)
-  if (found === undefined) {
-    const fields = [...changedFields({}, configured), ...partChanges]
-    const creation = { action: "create", agent: name, id: null, fields, meaning: meanings.create } as const
-    return [{ ...creation, configured, version: null, published: null, parts, partsOnly: false }]
-  }
-  const renamed = found.name === name ? [] : [{ field: "name", before: found.name, after: name }]
-  const settings = [...renamed, ...changedFields(configuredSettingsOf(found), configured)]
-  const { id, publishedVersion: published, version } = found
-  if (settings.length + partChanges.length === 0) return []
-  const partsOnly = settings.length === 0
-  const meaning = partsOnly ? meanings.parts : meanings.update
-  const change = {
-    action: "update",
-    agent: name,
-    id,
-    fields: [...settings, ...partChanges],
-    meaning
-  } as const
-  return [{ ...change, configured, version, published, parts, partsOnly }]
-}
-
-const removalStepOf = ({ id, name, publishedVersion: published, version }: Agent): AgentStep => ({
-  action: "delete",
-  agent: name,
-  id,
-  fields: [],
-  meaning: meanings.delete,
-  configured: {},
-  version,
-  published,
-  parts: [],
-  partsOnly: false
-})
 
 /** The tenant's agents by name. CONFLICT when two agents have the same name. */
 const agentsByName = (agents: ReadonlyArray<Agent>) => {
@@ -246,8 +174,13 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       wanted: DesiredAgents
     ) {
       const partsOf = hasParts(wanted.config) ? yield* parts.load(scope) : () => parts.none
-      return yield* stepsOf(found, wanted, (agent, configured) =>
+      const made = yield* stepsOf(found, wanted, (agent, configured) =>
         parts.steps(agent === undefined ? parts.none : partsOf(agent.id), configured)
+      )
+      return made.map((step): AgentStep =>
+        step.action === "delete" && step.id !== null
+          ? { ...step, channels: partsOf(step.id).channels.map(({ id }) => id) }
+          : step
       )
     })
 
@@ -269,7 +202,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       if (id === null) {
         return Effect.map(agents.create(scope, { name, ...configured }, author), (made) => made.id)
       }
-      if (action === "delete") return Effect.as(agents.remove(scope, id), null)
+      if (action === "delete") return Effect.succeed(null)
       if (partsOnly) return Effect.succeed(id)
       const { contextTokens, maxSearches, minScore, mode, topK, unsupported, ...settings } = defaultSettings({
         name,
@@ -289,13 +222,14 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       by: AuditContext,
       steps: ReadonlyArray<AgentStep>
     ) {
+      const freed = new Set(steps.flatMap(({ channels, parts }) => [...channels, ...parts.flatMap(freedBy)]))
       const permits = yield* Effect.makeSemaphore(maxConcurrentRequests)
       const unanswered = new Set<FieldPath>()
       const preparePart = (agent: string, part: PartStep) => {
         const path = [...pathOf(agent), ...part.path]
         return Effect.suspend(() => {
           unanswered.add(path)
-          return part.prepare(by)
+          return part.prepare(by, freed)
         }).pipe(
           prefixErrors(path),
           Effect.tap(() => unanswered.delete(path)),
@@ -330,22 +264,31 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       )
     })
 
+    const applyPartsOf = (agent: AgentScope, { applyParts, step }: PreparedStep, areFreeing: boolean) =>
+      Effect.forEach(
+        Arr.zip(step.parts, applyParts).filter(([{ frees }]) => (frees !== undefined) === areFreeing),
+        ([part, applyPart]) => prefixErrors(part.path)(applyPart(agent)),
+        { discard: true }
+      )
+
+    /** Removes what is deleted, and frees the accounts of channels, which another agent of the file may get. */
+    const free = (scope: TenantScope, prepared: PreparedStep): Effect.Effect<void, PartError> => {
+      const { action, id } = prepared.step
+      if (id === null) return Effect.void
+      return action === "delete"
+        ? agents.remove(scope, id)
+        : applyPartsOf({ ...scope, agentId: id }, prepared, true)
+    }
+
     const applyStep = Effect.fn(function* (
       scope: TenantScope,
-      step: AgentStep,
-      applyParts: ReadonlyArray<ApplyPart>,
+      prepared: PreparedStep,
       author: Actor | null,
       force: boolean
     ) {
+      const { step } = prepared
       const agentId = yield* applyAgent(scope, step, author)
-      if (agentId !== null) {
-        const agent = { tenantId: scope.tenantId, agentId }
-        yield* Effect.forEach(
-          Arr.zip(step.parts, applyParts),
-          ([part, applyPart]) => prefixErrors(part.path)(applyPart(agent)),
-          { discard: true }
-        )
-      }
+      if (agentId !== null) yield* applyPartsOf({ ...scope, agentId }, prepared, false)
       if (step.action === "update" && !step.partsOnly && agentId !== null && !force) {
         const before = yield* agents.get(scope, agentId)
         yield* gate.checkVersion(scope, agentId, before.publishedVersion, step.published)
@@ -375,9 +318,10 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
           select pg_try_advisory_xact_lock(hashtextextended(${`apply ${scope.tenantId}`}, 0)) as free`
         if (lock?.free !== true) return yield* new Conflict({ message: "Another file is being applied." })
         if (planned !== (yield* revision(scope, yield* loadAgents(scope)))) return yield* outdatedPlan()
-        const changes = yield* Effect.forEach(prepared, ({ step, applyParts }) =>
-          prefixErrors(pathOf(step.agent))(applyStep(scope, step, applyParts, by.actor, force))
-        )
+        const inOrder = <A>(apply: (each: PreparedStep) => Effect.Effect<A, PartError>) =>
+          Effect.forEach(prepared, (each) => prefixErrors(pathOf(each.step.agent))(apply(each)))
+        yield* inOrder((each) => free(scope, each))
+        const changes = yield* inOrder((each) => applyStep(scope, each, by.actor, force))
         const applied: Plan = { changes, revision: yield* revision(scope, yield* loadAgents(scope)) }
         return applied
       }).pipe(

@@ -14,7 +14,7 @@ import { canonical } from "../../domain/Json.ts"
 import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import { accessOf } from "../channels/ChannelAccess.ts"
 import { Channels, settingsOf } from "../channels/Channels.ts"
-import { type PartStep, partStep, type FieldPath } from "./PartStep.ts"
+import { type PartStep, partStep, type FieldPath } from "./ConfigurationSteps.ts"
 
 /** The channel connections of one agent, oldest first. */
 export type ChannelParts = ReadonlyArray<StoredChannel>
@@ -100,17 +100,12 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
         return {
           path: pathOf(name),
           change: { field: `channels.${name}`, before: null, after: { settings, active } },
-          prepare: Effect.fn(function* (by) {
+          prepare: Effect.fn(function* (by, freed) {
             if (accessToken === undefined)
               return yield* invalid(name, "A new account needs its access token", ["accessToken"])
-            const prepared = yield* channels.prepareCreate(by, {
-              channel,
-              ...(externalId === undefined ? {} : { externalId }),
-              accessToken,
-              secrets,
-              settings,
-              active
-            })
+            const account = externalId === undefined ? {} : { externalId }
+            const given = { channel, ...account, accessToken, secrets, settings, active }
+            const prepared = yield* channels.prepareCreate(by, given, freed)
             if (externalId !== undefined && prepared.externalId !== externalId)
               return yield* invalid(name, `The access token is of the account ${prepared.externalId}`, [
                 "accessToken"
@@ -145,21 +140,24 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
         const step: PartStep = {
           path: pathOf(name),
           change: { field: `channels.${name}`, before, after },
-          prepare: (by) =>
+          frees: row.active && !active ? row.id : undefined,
+          prepare: (by, freed) =>
             Effect.map(
-              channels.preparePatch(by, row.id, changes, row.version),
+              channels.preparePatch(by, row.id, changes, row.version, freed),
               (stored) => () => Effect.asVoid(stored)
             )
         }
         return step
       })
 
-      const removeStep = (row: StoredChannel, all: ChannelParts): PartStep =>
-        partStep(
+      const removeStep = (row: StoredChannel, all: ChannelParts): PartStep => ({
+        ...partStep(
           pathOf(nameOf(row, all)),
           { before: configuredChannelOf(row), after: null },
           ({ tenantId }) => channels.remove({ tenantId }, row.id)
-        )
+        ),
+        frees: row.id
+      })
 
       /** The planned changes; none when the file has no `channels`. */
       const steps = Effect.fn("ConfiguredChannels.steps")(function* (

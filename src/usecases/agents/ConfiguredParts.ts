@@ -23,7 +23,7 @@ import { ConfiguredPartStore, type SourcePart, type ToolPart } from "../../store
 import { type ChannelParts, ConfiguredChannels } from "./ConfiguredChannels.ts"
 import { widgetSteps, widgetToFileForm } from "./ConfiguredWidgets.ts"
 import { testCaseFields } from "./ExperimentReports.ts"
-import { type PartStep, partStep } from "./PartStep.ts"
+import { type PartStep, partStep } from "./ConfigurationSteps.ts"
 import { TestCases } from "./TestCases.ts"
 import { Sources } from "../knowledge/Sources.ts"
 import { Tools, withoutValues } from "./Tools.ts"

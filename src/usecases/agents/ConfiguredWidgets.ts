@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import { type AgentWidget, defaultLook, type PatchWidget } from "../../domain/agents/Widget.ts"
 import { canonical, changedMembers } from "../../domain/Json.ts"
 import { openScope } from "../../domain/knowledge/SourceScope.ts"
-import { type PartStep, partStep } from "./PartStep.ts"
+import { type PartStep, partStep } from "./ConfigurationSteps.ts"
 import type { Widgets } from "./Widgets.ts"
 
 /** Settings of a new widget. */

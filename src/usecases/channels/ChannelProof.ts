@@ -72,17 +72,17 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
       })
 
     /**
-     * The configuration of another tenant that `ownId` replaces; none when the account is free.
+     * The configuration of another tenant that is replaced; none when the account is free but for `ownIds`.
      * CONFLICT when it cannot be replaced.
      */
     const findReplaced = Effect.fn("ChannelProof.rival")(function* (
       adapter: ChannelAdapter,
       { tenantId }: TenantScope,
       externalId: string,
-      ownId: string | null
+      ownIds: ReadonlySet<string>
     ) {
       for (const row of yield* store.byAccount(adapter.name, externalId)) {
-        if (row.id === ownId) continue
+        if (ownIds.has(row.id)) continue
         if (row.tenantId === tenantId || !(yield* isTokenRefused(adapter, row))) return yield* accountTaken()
         return Option.some(row)
       }

@@ -128,10 +128,10 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       adapter: ChannelAdapter,
       scope: TenantScope,
       access: ChannelAccess,
-      ownId: ChannelId | null
+      ownIds: ReadonlySet<ChannelId>
     ) {
       const account = yield* proof.prove(adapter, access)
-      const replaced = yield* proof.findReplaced(adapter, scope, account.externalId, ownId)
+      const replaced = yield* proof.findReplaced(adapter, scope, account.externalId, ownIds)
       yield* proof.connect(adapter, access, account)
       return { account, replaced }
     })
@@ -141,10 +141,10 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       adapter: ChannelAdapter,
       scope: TenantScope,
       access: ChannelAccess,
-      ownId: ChannelId | null,
+      ownIds: ReadonlySet<ChannelId>,
       active: boolean
     ) {
-      if (active) return yield* proveAccount(adapter, scope, access, ownId)
+      if (active) return yield* proveAccount(adapter, scope, access, ownIds)
       const account = adapter.form.account === null ? yield* proof.prove(adapter, access) : access
       return { account, replaced: Option.none<StoredChannel>() }
     })
@@ -180,11 +180,13 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
 
     /**
      * Checks and proves a new configuration, and returns the effect that stores it. The provider is called here,
-     * outside the transaction. `by` is who claims an account from another tenant.
+     * outside the transaction. `by` is who claims an account from another tenant. Channels of `freed` give up their
+     * accounts before the effect is run.
      */
     const prepareCreate = Effect.fn("Channels.prepareCreate")(function* (
       by: AuditContext,
-      { accessToken, active, channel, externalId, secrets, settings }: CreateChannel
+      { accessToken, active, channel, externalId, secrets, settings }: CreateChannel,
+      freed: ReadonlySet<ChannelId> = new Set()
     ) {
       const adapter = yield* adapterOf(channel)
       yield* checkSecrets(adapter, secrets)
@@ -198,7 +200,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         secrets,
         profile: settingsOf(adapter, settings)
       }
-      const { account, replaced } = yield* accountFor(adapter, by, access, null, active)
+      const { account, replaced } = yield* accountFor(adapter, by, access, freed, active)
       const insert = (agent: AgentScope) =>
         Effect.gen(function* () {
           const id = yield* newId.channel
@@ -268,7 +270,8 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
     const planPatch = Effect.fn("Channels.planPatch")(function* (
       by: AuditContext,
       row: StoredChannel,
-      patch: PatchChannel
+      patch: PatchChannel,
+      freed: ReadonlySet<ChannelId>
     ) {
       const active = patch.active ?? row.active
       const changesAccess =
@@ -284,7 +287,13 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       const access = yield* changedAccess(adapter, row, patch)
       yield* checkSecrets(adapter, access.secrets)
       yield* checkSettings(adapter, { ...settingsOf(adapter, access.profile), ...patch.settings })
-      const { account, replaced } = yield* accountFor(adapter, by, access, row.id, active)
+      const { account, replaced } = yield* accountFor(
+        adapter,
+        by,
+        access,
+        new Set([row.id, ...freed]),
+        active
+      )
       const stored = yield* sealAccess(box, credentialsOf(adapter, access, account))
       const changes: ChannelChanges = { ...stored, active }
       return { changes, replaced, isProven: active }
@@ -298,12 +307,13 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       by: AuditContext,
       id: ChannelId,
       changes: PatchChannel,
-      expected: number | null = null
+      expected: number | null = null,
+      freed: ReadonlySet<ChannelId> = new Set()
     ) {
       const found = yield* store.find(by, id).pipe(orNoSuch("channel"))
       if (changes.channel !== undefined && changes.channel !== found.channel) return yield* providerFixed()
       if (expected !== null && expected !== found.version) return yield* outdated(found.version)
-      const plan = yield* planPatch(by, found, changes)
+      const plan = yield* planPatch(by, found, changes, freed)
       return Effect.gen(function* () {
         const updated = yield* claimAccount(
           by,

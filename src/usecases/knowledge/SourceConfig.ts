@@ -43,6 +43,10 @@ export const changeConfig = Effect.fn("SourceConfig.changeConfig")(function* (
 ) {
   const stored = artifactOf(old)
   if (Option.isNone(stored)) {
+    if ("artifact" in config)
+      return yield* invalid([
+        issue(["config", "artifact"], "Expected none: only uploading a document stores it")
+      ])
     const created = yield* Effect.mapError(decodeCreate({ type, name, config }), (error) => refused(error))
     const next: Config = created.config
     return next

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Pg from "pg"
 import { beforeAll, describe, expect, it } from "vitest"
+import { startPgBouncer, binary as pooler } from "../../servers/PgBouncer.ts"
 import { binaries } from "../../servers/PostgresServer.ts"
 import { serverUrl } from "../../TestDatabase.ts"
 import { removeFolder, run, start, temporaryFolder, until } from "../Spoke.ts"
@@ -75,6 +76,34 @@ describe.skipIf(skipped)("The command spoke migrate", () => {
     expect(code).toBe(1)
     expect(stdout + stderr).toContain("install its package")
   }, 60_000)
+
+  it.skipIf(pooler === undefined && process.env["CI"] !== "true")(
+    "applies at SPOKE_DATABASE_DIRECT_URL what a pooler at DATABASE_URL does not allow",
+    async () => {
+      await connected(async (client) => {
+        await client.query("set session_replication_role = replica")
+        await client.query(
+          `insert into documents (tenant_id, id, agent_id, source_id, generation, uri, title, content_hash)
+          values ('ten_1', 'doc_1', 'agt_1', 'src_1', 1, 'https://example.com', 'Hours', '')`
+        )
+        await client.query("delete from migrations where name = 'index_format'")
+      })
+      const bouncer = await startPgBouncer(variables.DATABASE_URL)
+      try {
+        const pooled = { ...variables, DATABASE_URL: bouncer.url }
+        const refused = await run(["migrate"], pooled)
+        expect(refused.stderr).toContain("SPOKE_DATABASE_DIRECT_URL")
+        expect(refused.code).toBe(1)
+        const done = await run(["migrate"], { ...pooled, SPOKE_DATABASE_DIRECT_URL: variables.DATABASE_URL })
+        expect(done.stderr).toBe("")
+        expect(done.stdout).toContain("Applied:\n0033 index_format")
+      } finally {
+        await bouncer.stop()
+        await connected((client) => client.query("delete from documents"))
+      }
+    },
+    60_000
+  )
 
   it("leaves a database whose tables a server analyzes when they get their first rows", async () => {
     const folder = temporaryFolder()

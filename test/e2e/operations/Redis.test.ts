@@ -43,6 +43,19 @@ withRedis("A server with Redis", () => {
     expect(body.data.queues.map(({ name }: { readonly name: string }) => name)).toContain("channel-inbound")
   })
 
+  it("uses no other database of Redis when the one of REDIS_URL does not exist, and says so", async () => {
+    const own = temporaryFolder()
+    const wrong = await start(own, { REDIS_URL: `${redis.url}/99` })
+    try {
+      expect((await wrong.request("GET", "/v1/usage")).status).toBe(200)
+      expect(wrong.output()).toContain("Redis refuses the database that REDIS_URL names; trying again")
+      expect(wrong.output()).not.toContain("Redis is back")
+    } finally {
+      await wrong.kill()
+      removeFolder(own)
+    }
+  }, 60_000)
+
   it("goes on when Redis is gone, stays ready, and says so", async () => {
     await redis.stop()
     expect(await until(checks, ([, ok]) => ok === false, 20_000)).toEqual([200, false])

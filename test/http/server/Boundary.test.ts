@@ -138,6 +138,25 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
     })
   )
 
+  it.effect("takes a semicolon and what follows it for part of the path", () =>
+    Effect.gen(function* () {
+      const { call } = yield* TestServer
+      const body = { message: "Hi", query: "fact" }
+      for (const path of ["/v1/retrieve;x", "/v1/retrieve;", "/v1/retrieve;x?y=z"])
+        expectError(yield* call("POST", path, { headers: keyHeader("spk_all"), body }), 404, "NOT_FOUND")
+      expectError(yield* get("/v1/sources/src_1;x", keyHeader("spk_all")), 404, "NOT_FOUND")
+      expect((yield* get("/v1/sources/src_1?x=;y", keyHeader("spk_all"))).status).toBe(200)
+    })
+  )
+
+  it.effect("applies the rules of a route to every spelling of its path", () =>
+    Effect.gen(function* () {
+      const { call } = yield* TestServer
+      const wrong = yield* call("GET", "/v1/%72etrieve", { headers: keyHeader("spk_all") })
+      expectError(wrong, 405, "METHOD_NOT_ALLOWED")
+    })
+  )
+
   it.effect("answers a known path with the wrong method with an enveloped 405 and allow", () =>
     Effect.gen(function* () {
       const chat = yield* get("/v1/chat")
@@ -159,13 +178,14 @@ layer(PublicServer, { excludeTestServices: true })("routing", (it) => {
           send("POST", "/v1/chat/completions"),
           send("POST", "/v1/chat/completions/"),
           send("POST", "//v1/chat//completions?a=b"),
+          send("POST", "/v1/chat/%63ompletions"),
           get("/v1/models/"),
           get("/v1/models/gpt"),
           get("/v1/chat/completions"),
           get("/v1/chat/completions/chatcmpl_1")
         ])
         expect(answers.map(({ json, status }) => [status, json.error.type, json.error.param])).toEqual([
-          ...Array.from({ length: 4 }, () => [401, "authentication_error", null]),
+          ...Array.from({ length: 5 }, () => [401, "authentication_error", null]),
           ...[404, 405, 404].map((status) => [status, "invalid_request_error", null])
         ])
         const elsewhere = yield* Effect.all([get("/v1/chat"), get("/v1/modelsx"), get("/v1/chat/completion")])

@@ -147,6 +147,37 @@ eachEngineLive("Channels of a file of agents", (it) => {
     }).pipe(Effect.provide(live))
   )
 
+  it.effect("move to another agent of the file, whichever of the two it names first", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const sql = yield* SqlClient.SqlClient
+      const owners = sql`
+        select name, active from channels join agents on agents.id = agent_id where external_id = '123' order by name`
+      const apply = (agents: object, more: object = {}) =>
+        configurations.apply(by, { config: decode({ agents }), ...more })
+      yield* apply({ Shop: { channels: named() }, Desk: {} })
+      yield* apply({ Desk: { channels: named() }, Shop: { channels: {} } })
+      expect(yield* owners).toEqual([{ name: "Desk", active: true }])
+      yield* apply({ Desk: { channels: {} }, Shop: { channels: named() } })
+      expect(yield* owners).toEqual([{ name: "Shop", active: true }])
+      const inactive = { "named:123": { active: false } }
+      yield* apply({ Desk: { channels: named() }, Shop: { channels: inactive } })
+      yield* apply({ Shop: { channels: named() }, Desk: { channels: inactive } })
+      expect(yield* owners).toEqual([
+        { name: "Desk", active: false },
+        { name: "Shop", active: true }
+      ])
+      const { changes } = yield* apply({ Kiosk: { channels: named() } }, { prune: true })
+      expect(changes.map(({ action, agent }) => [action, agent]).toSorted()).toEqual([
+        ["create", "Kiosk"],
+        ["delete", "Desk"],
+        ["delete", "Shop"]
+      ])
+      expect(yield* owners).toEqual([{ name: "Kiosk", active: true }])
+    }).pipe(Effect.provide(live))
+  )
+
   it.effect("are verified at most eight at a time over all agents", () =>
     Effect.gen(function* () {
       const by = yield* empty

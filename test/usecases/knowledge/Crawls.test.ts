@@ -232,6 +232,22 @@ eachEngineLive("The dry run", (it) => {
     }).pipe(Effect.provide(live))
   )
 
+  it.scoped("gives the reason for a page that asks not to be indexed", () =>
+    Effect.gen(function* () {
+      const unlisted = page("Unlisted", [], '<meta name="robots" content="noindex">')
+      const site = yield* serveSite(() => ({ "/": page("Home", ["/unlisted"]), "/unlisted": unlisted }))
+      const crawls = yield* Crawls
+      const { urls } = yield* crawls.dryRun({ type: "URL", config: { url: `${site.origin}/`, maxDepth: 1 } })
+      expect(urls.find(({ url }) => url.endsWith("/unlisted"))).toMatchObject({
+        included: false,
+        reason: "noindex",
+        message: "The page asks not to be indexed (noindex). A URL source that names it reads it.",
+        robots: "allowed",
+        httpStatus: 200
+      })
+    }).pipe(Effect.provide(live))
+  )
+
   it.scoped("fetches at most fifty pages, and reports that there are more", () =>
     Effect.gen(function* () {
       const links = Array.from({ length: 80 }, (_, at) => `/p${at}`)

@@ -274,6 +274,25 @@ eachEngineLive("A source's life", (it) => {
       }
     }).pipe(Effect.provide(live))
   )
+
+  it.scoped("takes no document from a change of its config if it was created without one", () =>
+    Effect.gen(function* () {
+      const key = yield* started
+      const sources = yield* Sources
+      const { source } = yield* sources.create(key, { type: "BULK_UPLOAD", name: "Manuals", config: {} })
+      const config = { artifact: refOf(hello), metadata: { audience: "staff" } }
+      const error = yield* Effect.flip(sources.patch(key, source.id, { config }))
+      expect(error).toMatchObject({
+        _tag: "VALIDATION_ERROR",
+        details: {
+          issues: [
+            { path: ["config", "artifact"], message: "Expected none: only uploading a document stores it" }
+          ]
+        }
+      })
+      expect((yield* sources.get(key, source.id)).config).toEqual({})
+    }).pipe(Effect.provide(live))
+  )
 })
 
 /** A store whose removals wait or fail as the test says. */

@@ -33,7 +33,8 @@ const german: Readonly<Record<string, string>> = {
   no_sitemap: "Unter der Adresse ist keine Sitemap.",
   no_text_layer: "Das PDF besteht aus Bildern ohne Text.",
   not_included: "Kein Muster von „Nur Adressen wie“ passt auf die Adresse.",
-  nothing_selected: "Die Muster lassen keine einzige Seite übrig.",
+  noindex: "Die Seite möchte nicht indexiert werden (noindex). Eine Quelle, die sie selbst nennt, liest sie.",
+  nothing_selected: "Die Muster und noindex lassen keine einzige Seite übrig.",
   other_origin: "Die Adresse gehört zu einer anderen Website.",
   out_of_memory: "Das Dokument braucht beim Lesen zu viel Speicher.",
   page_limit: "Es sind mehr Seiten, als gelesen werden.",
@@ -58,6 +59,7 @@ const english: Readonly<Record<string, string>> = {
   beyond_max_depth: "More links away than are followed.",
   excluded: "It matches a pattern of “Never addresses like”.",
   not_included: "It matches no pattern of “Only addresses like”.",
+  noindex: "It asks not to be indexed (noindex). A source that names it reads it.",
   other_origin: "It belongs to another website.",
   page_limit: "More pages than one sync reads.",
   robots_disallowed: "The website's robots.txt does not allow reading it."
