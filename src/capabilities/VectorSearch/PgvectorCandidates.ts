@@ -18,12 +18,11 @@ const breadths = [
   [200_000, 300],
   [500_000, 600]
 ] as const
-/** pgvector's maximum is 1,000. */
-const maxBreadth = 900
+const maxBreadth = 1_400
 
 /**
- * Number of candidates that the index of an agent keeps while it yields `candidates`. A larger graph needs more for the
- * same recall.
+ * Number of vectors among which the index of an agent finds `candidates`. A larger graph needs more for the same recall.
+ * pgvector yields at most 1,000 at a time, and more in several rounds.
  */
 export const breadthOf = (chunks: number, candidates: number): number => {
   const [, breadth] = breadths.find(([size]) => chunks <= size) ?? [0, maxBreadth]

@@ -16,7 +16,7 @@ import { recallMetric } from "../../../src/capabilities/VectorSearch/PgvectorRec
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import type { ChunkId, SourceId } from "../../../src/domain/Ids.ts"
 import type { Database } from "../../../src/store/Database.ts"
-import { roundVector } from "../../../src/domain/knowledge/StoredVector.ts"
+import { roundVector, vectorText } from "../../../src/domain/knowledge/StoredVector.ts"
 import { EmbeddingStore } from "../../../src/store/knowledge/Embeddings.ts"
 import { conversionStart, VectorEncodingStore } from "../../../src/store/knowledge/VectorEncoding.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -168,6 +168,45 @@ export const pgvectorSuite = (
             // A source of a few chunks in the large agent: the index names too few, an exact search follows.
             expect((yield* ids(big, "chunk centre 1 member 3", 20, [rare])).length).toBe(12)
           }).pipe(Effect.provide(over(exactUpTo)))
+        }),
+      120_000
+    )
+
+    it.scoped(
+      "finds more with a larger breadth, also beyond the candidates that pgvector yields at a time, sorted by distance",
+      () =>
+        Effect.gen(function* () {
+          yield* reset
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const [most, some] = [yield* source(scope), yield* source(scope)]
+          yield* bulk(scope, most, large, "chk_most")
+          yield* bulk(scope, some, 50, "chk_some")
+          yield* keepVectors(exactUpTo)
+          const asked = vectorText(clustered(7, 3.5))
+          const exact = yield* sql<{ readonly id: string; readonly distance: number }>`
+            select chunk_id as id, vector <=> ${asked}::halfvec as distance from chunk_embeddings
+            where agent_id = ${scope.agentId} order by (vector <=> ${asked}::halfvec) + 0 limit 1000`
+          const distances = new Map(exact.map(({ distance, id }) => [id, distance]))
+          const found = (wanted: number, breadth: number, sources: ReadonlyArray<SourceId> | null = null) =>
+            Effect.map(
+              sql<{ readonly id: string }>`
+                select nearest_chunks(${scope.tenantId}, ${scope.agentId}, 'clustered', ${dimensions}::int, ${asked},
+                  ${sources === null ? null : JSON.stringify(sources)}::jsonb, ${wanted}::int, ${breadth}::int) as id`,
+              (rows) => rows.map(({ id }) => id)
+            )
+          const shareOf = (ids: ReadonlyArray<string>) => ids.filter((id) => distances.has(id)).length / 1_000
+          const narrow = yield* found(1_000, 200)
+          const wide = yield* found(1_000, 2_500)
+          expect(wide).toHaveLength(1_000)
+          expect(shareOf(wide)).toBeGreaterThanOrEqual(0.99)
+          expect(shareOf(wide)).toBeGreaterThanOrEqual(shareOf(narrow))
+          const sorted = wide.map((id) => distances.get(id) ?? Infinity)
+          expect(sorted).toEqual(sorted.toSorted((one, other) => one - other))
+          expect(yield* found(10, 2_500)).toEqual(wide.slice(0, 10))
+          const within = yield* found(50, 2_500, [some])
+          expect(within).toHaveLength(50)
+          expect(within.every((id) => id.startsWith("chk_some"))).toBe(true)
         }),
       120_000
     )
