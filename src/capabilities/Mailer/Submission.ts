@@ -38,7 +38,8 @@ const refusalOf = (cause: unknown): SubmissionError | null => {
 /** Errors before any of the mail was sent. Permanent errors of the server stay permanent. */
 const errorBeforeMessage = (cause: unknown): SubmissionError => {
   const code = Predicate.hasProperty(cause, "code") ? cause.code : undefined
-  if (code === "EAUTH") return refusalOf(cause) ?? refused("The mail server refuses the user or the password.", false)
+  if (code === "EAUTH")
+    return refusalOf(cause) ?? refused("The mail server refuses the user or the password.", false)
   if (code === "ETLS") return refused("The mail server offers no TLS that can be trusted.", false)
   if (code === "EMESSAGE") return refused("The mail is larger than the mail server accepts.", false)
   return refusalOf(cause) ?? refused("The mail server could not be reached.", true)
