@@ -19,7 +19,11 @@ export interface TurnServices {
 }
 
 /** The services of {@link ChatTurn}. */
-export const makeTurnServices = Effect.gen(function* () {
+export const makeTurnServices: Effect.Effect<
+  TurnServices,
+  never,
+  ChatTools | Embedder | GroundingChecker | ModelRuntime | PassageStore | VectorSearch
+> = Effect.gen(function* () {
   const search = yield* VectorSearch
   const texts = yield* PassageStore
   return {
@@ -33,5 +37,5 @@ export const makeTurnServices = Effect.gen(function* () {
     runtime: yield* ModelRuntime,
     checker: yield* GroundingChecker,
     tools: yield* ChatTools
-  } satisfies TurnServices
+  }
 })
