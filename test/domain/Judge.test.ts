@@ -9,7 +9,25 @@ import {
 } from "../../src/domain/agents/evaluation/Judge.ts"
 import { extractiveNoticesFor, refusalFor } from "../../src/domain/chat/Notices.ts"
 import { reportText } from "../../src/app/cli/eval/ReportText.ts"
-import { compare, isRegression, summarize } from "../../src/domain/agents/evaluation/Report.ts"
+import {
+  compare as compareInSteps,
+  compareCases,
+  isRegression,
+  measures,
+  type Report,
+  summarize
+} from "../../src/domain/agents/evaluation/Report.ts"
+
+const byQuestion = ({ question }: { readonly question: string }) => question
+
+/** All steps of the comparison of two runs. */
+const compare = (before: Report, after: Report) => {
+  const steps = compareInSteps(before, after)
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
 
 const citation = (index: number, given: Partial<Citation> = {}): Citation => ({
   index,
@@ -314,6 +332,10 @@ describe("A report", () => {
     expect(compare(run(1), run(0))).toMatchObject({ broken: [], mended: ["Question 0"] })
   })
 
+  it("is compared one measure after the other, so that requests are served in between", () => {
+    expect([...compareInSteps(run(0), run(15))]).toHaveLength(measures.length)
+  })
+
   it("is compared over the questions of both", () => {
     const half = { ...run(0), results: run(0).results.slice(10, 20) }
     expect(compare(half, run(10)).compared).toBe(10)
@@ -354,7 +376,7 @@ describe("What publishes and plans go by", () => {
   ])("gives a false alarm for one comparison in twenty at most: %d cases, %d passing", (cases, share) => {
     const roll = numbers()
     const alarms = Array.from({ length: 200 }, () =>
-      isRegression(compare(run(roll, cases, share), run(roll, cases, share)))
+      isRegression(compareCases(run(roll, cases, share), run(roll, cases, share), byQuestion))
     )
     expect(alarms.filter((alarm) => alarm).length).toBeLessThanOrEqual(10)
   })
@@ -362,7 +384,7 @@ describe("What publishes and plans go by", () => {
   it("finds a version that fails in every third case that passed before", () => {
     const roll = numbers()
     const alarms = Array.from({ length: 50 }, () =>
-      isRegression(compare(run(roll, 60, 0.95), run(roll, 60, 0.62)))
+      isRegression(compareCases(run(roll, 60, 0.95), run(roll, 60, 0.62), byQuestion))
     )
     expect(alarms.filter((alarm) => alarm).length).toBeGreaterThanOrEqual(48)
   })

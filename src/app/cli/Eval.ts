@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import * as Schema from "effect/Schema"
+import { inSlices } from "../../concurrency/InSlices.ts"
 import { judge } from "../../domain/agents/evaluation/Judge.ts"
 import * as Report from "../../domain/agents/evaluation/Report.ts"
 import type { Case } from "../../domain/agents/TestCaseFile.ts"
@@ -135,7 +136,7 @@ const evaluate = (file: string | undefined, flags: Flags) =>
     yield* Output.note(
       `Asked ${cases.length} questions in ${Duration.format(Duration.millis(ended - started))}.`
     )
-    const comparison = before === null ? null : Report.compare(before, report)
+    const comparison = before === null ? null : yield* inSlices(Report.compare(before, report))
     if (flags.record !== undefined) yield* record(flags.record, report)
     yield* flags.json === true
       ? Output.asJson(comparison === null ? report : { ...report, baseline: comparison })

@@ -1,6 +1,14 @@
 /** Hashes that identify the input of an experiment, and the report of its results. */
 import { createHash } from "node:crypto"
-import { compare, type Comparison, isRegression, summarize } from "../../domain/agents/evaluation/Report.ts"
+import * as Effect from "effect/Effect"
+import { inSlices } from "../../concurrency/InSlices.ts"
+import {
+  compare,
+  compareCases,
+  type Comparison,
+  isRegression,
+  summarize
+} from "../../domain/agents/evaluation/Report.ts"
 import type { TestCase, TestCaseFields } from "../../domain/agents/TestCase.ts"
 import { canonical } from "../../domain/Json.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
@@ -37,18 +45,25 @@ export const testCaseFields = ({
   ...(note === null ? {} : { note })
 })
 
-export const reportOf = (measured: ReadonlyArray<MeasuredOutcome>) => {
-  const results = measured.map(({ position, result, ...asked }) => ({
-    ...result,
-    ...asked,
-    line: position + 1
-  }))
-  return { ...summarize(results), results }
-}
-type MeasuredReport = ReturnType<typeof reportOf>
+type Outcomes = ReadonlyArray<MeasuredOutcome>
 
-/** `regression` is true when significantly fewer cases pass. The publish gate uses it. */
-export const comparisonOf = (before: MeasuredReport, after: MeasuredReport): Comparison => {
-  const comparison = compare(before, after, ({ key }) => key)
-  return { ...comparison, regression: isRegression(comparison) }
+const resultsOf = (measured: Outcomes) => ({
+  results: measured.map(({ position, result, ...asked }) => ({ ...result, ...asked, line: position + 1 }))
+})
+
+const keyOf = ({ key }: Pick<MeasuredOutcome, "key">) => key
+
+export const reportOf = (measured: Outcomes) => summarize(resultsOf(measured).results)
+
+/** `regression` is true when significantly fewer cases pass, as for the publish gate. */
+export const comparisonOf = (before: Outcomes, after: Outcomes): Effect.Effect<Comparison> =>
+  Effect.map(inSlices(compare(resultsOf(before), resultsOf(after), keyOf)), (comparison) => ({
+    ...comparison,
+    regression: isRegression(comparison)
+  }))
+
+/** The questions of cases that passed before and fail now. Empty unless significantly fewer cases pass. */
+export const brokenCases = (before: Outcomes, after: Outcomes): ReadonlyArray<string> => {
+  const changed = compareCases(resultsOf(before), resultsOf(after), keyOf)
+  return isRegression(changed) ? changed.broken : []
 }

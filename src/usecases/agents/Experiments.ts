@@ -217,14 +217,14 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
      */
     const report = Effect.fn("Experiments.report")(function* (scope: TenantScope, id: ExperimentId) {
       const experiment = yield* get(scope, id)
-      const measured = reportOf(yield* store.listOutcomes(scope, id))
+      const outcomes = yield* store.listOutcomes(scope, id)
       const baseline =
         experiment.baselineId === null ? Option.none() : yield* store.find(scope, experiment.baselineId)
       const comparison =
         Option.isSome(baseline) && hasEnded(baseline.value) && hasEnded(experiment)
-          ? comparisonOf(reportOf(yield* store.listOutcomes(scope, baseline.value.id)), measured)
+          ? yield* comparisonOf(yield* store.listOutcomes(scope, baseline.value.id), outcomes)
           : null
-      const { errors, failed, figures, latencyMs, tokens } = measured
+      const { errors, failed, figures, latencyMs, tokens } = reportOf(outcomes)
       const summary: ExperimentReport = { failed, errors, figures, latencyMs, tokens, comparison }
       return { experiment, report: summary }
     })

@@ -12,7 +12,7 @@ import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore } from "../../store/agents/Experiments.ts"
 import { PublishThresholdStore } from "../../store/agents/PublishThresholds.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
-import { casesHash, comparisonOf, testCaseFields, reportOf, settingsHash } from "./ExperimentReports.ts"
+import { brokenCases, casesHash, settingsHash, testCaseFields } from "./ExperimentReports.ts"
 import { noSuchVersion } from "../../domain/agents/AgentVersion.ts"
 
 /** Maximum number of cases that a refusal names. */
@@ -51,13 +51,13 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
     const set = ({ tenantId }: TenantScope, agentId: AgentId, threshold: PublishThreshold) =>
       thresholds.set({ tenantId, agentId }, threshold).pipe(orNoSuch("agent"))
 
-    const latestReport = (scope: AgentScope, settings: string, cases: string, count: number) =>
+    const latestOutcomes = (scope: AgentScope, settings: string, cases: string, count: number) =>
       Effect.gen(function* () {
         const found = yield* experiments.latest(scope, { settingsHash: settings, casesHash: cases })
         if (Option.isNone(found)) return Option.none()
         const outcomes = yield* experiments.listOutcomes(scope, found.value.id)
         // Results are deleted with their cases, so some may be missing.
-        return outcomes.length < count ? Option.none() : Option.some(reportOf(outcomes))
+        return outcomes.length < count ? Option.none() : Option.some(outcomes)
       })
 
     const checkSettings = Effect.fn("PublishGate.checkAgainst")(function* (
@@ -75,22 +75,22 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
       // Equal settings: no reply can change.
       if (Option.isSome(before) && settingsHash(before.value) === newHash) return
       const currentCasesHash = casesHash(rows.map(testCaseFields))
-      const found = yield* latestReport(scope, newHash, currentCasesHash, rows.length)
+      const found = yield* latestOutcomes(scope, newHash, currentCasesHash, rows.length)
       if (Option.isNone(found)) return yield* notTested()
-      const report = found.value
+      const failing = found.value.flatMap(({ question, result }) => (result.passed ? [] : [question]))
+      const passed = found.value.length - failing.length
       // Divided, not multiplied: 0.55 * 100 is more than 55.
-      if (minPass !== null && report.passed / rows.length < minPass) {
-        const failing = report.results.filter(({ passed }) => !passed).map(({ question }) => question)
+      if (minPass !== null && passed / rows.length < minPass) {
         return yield* refused(
-          `${report.passed} of ${rows.length} test cases passed; the minimum is ${percent(minPass)}.`,
+          `${passed} of ${rows.length} test cases passed; the minimum is ${percent(minPass)}.`,
           { failing: failing.slice(0, maxListedCases) }
         )
       }
       if (!noRegression || Option.isNone(before)) return
-      const baseline = yield* latestReport(scope, settingsHash(before.value), currentCasesHash, rows.length)
+      const baseline = yield* latestOutcomes(scope, settingsHash(before.value), currentCasesHash, rows.length)
       if (Option.isNone(baseline)) return yield* noBaseline(publishedVersion)
-      const { broken, regression } = comparisonOf(baseline.value, report)
-      if (regression)
+      const broken = brokenCases(baseline.value, found.value)
+      if (broken.length > 0)
         return yield* refused("Significantly fewer test cases pass than with the published version.", {
           failing: broken.slice(0, maxListedCases)
         })

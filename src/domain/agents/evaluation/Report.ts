@@ -120,14 +120,17 @@ export const Change = Schema.Struct({
 })
 export type Change = typeof Change.Type
 
-export interface Comparison {
+/** Questions of cases that passed before and fail now, and the reverse. */
+interface ChangedCases {
+  readonly broken: ReadonlyArray<string>
+  readonly mended: ReadonlyArray<string>
+}
+
+export interface Comparison extends ChangedCases {
   /** Number of cases that both runs have. */
   readonly compared: number
   readonly regression: boolean
   readonly changes: ReadonlyArray<Change>
-  /** Questions of cases that passed before and fail now, and the reverse. */
-  readonly broken: ReadonlyArray<string>
-  readonly mended: ReadonlyArray<string>
 }
 
 type Pair = readonly [before: CaseResult, after: CaseResult]
@@ -174,24 +177,47 @@ const changeOf = (measure: Measure, paired: ReadonlyArray<Pair>): ReadonlyArray<
   ]
 }
 
-/** `keyOf` identifies a case in both runs. The results of a file have only the question. */
-export const compare = <Result extends CaseResult>(
-  before: { readonly results: ReadonlyArray<Result> },
-  after: { readonly results: ReadonlyArray<Result> },
-  keyOf: (result: Result) => string = ({ question }) => question
-): Comparison => {
-  const paired = pairs(before.results, after.results, keyOf)
-  const changes = measures.flatMap((measure) => changeOf(measure, paired))
+type KeyOf<Result> = (result: Result) => string
+
+interface Results<Result> {
+  readonly results: ReadonlyArray<Result>
+}
+
+const changedCases = (paired: ReadonlyArray<Pair>): ChangedCases => {
   const questionsNow = (passed: boolean) =>
     paired
       .filter(([one, other]) => one.passed !== passed && other.passed === passed)
       .map(([, { question }]) => question)
+  return { broken: questionsNow(false), mended: questionsNow(true) }
+}
+
+/** The cases that pass in only one of two runs. `keyOf` identifies a case in both. */
+export const compareCases = <Result extends CaseResult>(
+  before: Results<Result>,
+  after: Results<Result>,
+  keyOf: KeyOf<Result>
+): ChangedCases => changedCases(pairs(before.results, after.results, keyOf))
+
+/**
+ * Compares two runs, one measure after the other. `keyOf` identifies a case in both runs. The results of a file have
+ * only the question.
+ */
+export function* compare<Result extends CaseResult>(
+  before: Results<Result>,
+  after: Results<Result>,
+  keyOf: KeyOf<Result> = ({ question }) => question
+): Generator<undefined, Comparison> {
+  const paired = pairs(before.results, after.results, keyOf)
+  const changes: Array<Change> = []
+  for (const measure of measures) {
+    changes.push(...changeOf(measure, paired))
+    yield
+  }
   return {
     compared: paired.length,
     regression: changes.some(({ verdict }) => verdict === "worse"),
     changes,
-    broken: questionsNow(false),
-    mended: questionsNow(true)
+    ...changedCases(paired)
   }
 }
 
@@ -203,5 +229,5 @@ const maxFalseAlarms = 0.05
  * it. An interval by resampling is too narrow for a few cases, and seven figures together give a false alarm more often
  * than once in twenty.
  */
-export const isRegression = ({ broken, mended }: Pick<Comparison, "broken" | "mended">): boolean =>
+export const isRegression = ({ broken, mended }: ChangedCases): boolean =>
   broken.length > mended.length && signTest(broken.length, mended.length) <= maxFalseAlarms
