@@ -3,7 +3,9 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
+import * as DateTime from "effect/DateTime"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -16,10 +18,11 @@ import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { layerSql } from "../../src/capabilities/AuditLog/Sql.ts"
 import type { ReadScope } from "../../src/domain/accounts/Access.ts"
-import { RunId } from "../../src/domain/Ids.ts"
+import { ConversationId, newId, RunId } from "../../src/domain/Ids.ts"
 import { layerPostgres } from "../../src/store/Database.ts"
 import { AgentRuns } from "../../src/usecases/chat/AgentRuns.ts"
 import { ChatTurn } from "../../src/usecases/chat/ChatTurn.ts"
+import { noFiles } from "../../src/usecases/chat/TurnOptions.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { databaseProxy } from "../servers/DatabaseProxy.ts"
 import { serverLive, serverUrl } from "../TestDatabase.ts"
@@ -203,5 +206,45 @@ serverLive("Turns during an outage of the database", (it) => {
         expect(Option.getOrNull(done)).toMatchObject({ result: { reply: "Well. It is forty-five." } })
       })
     )
+  )
+
+  it.scoped(
+    "Messages of a channel are answered soon, although the beginning of a turn was not confirmed",
+    () =>
+      withProxy((proxy, scope) =>
+        Effect.gen(function* () {
+          const turns = yield* ChatTurn
+          const sql = yield* SqlClient.SqlClient
+          const first = yield* turns.complete(scope, { ...request(), includeRealtimeToken: false })
+          const conversationId = first.conversationId ?? ConversationId.make("none")
+          yield* sql`
+          with conversation as (
+            update conversations set message_count = message_count + 1 where id = ${conversationId} returning *
+          )
+          insert into messages (id, tenant_id, conversation_id, agent_id, position, role, content, channel_message_id)
+          select ${yield* newId.message}, tenant_id, id, agent_id, message_count, 'user', 'Are you lost?', 'm1'
+          from conversation`
+          const answer = Effect.flatMap(DateTime.now, (now) =>
+            turns.answer(scope, {
+              conversationId,
+              channel: "api",
+              now,
+              queueTimeout: Duration.minutes(1),
+              files: () => noFiles,
+              post: () => Effect.void
+            })
+          )
+          yield* proxy.loseAnswerTo("COMMIT")
+          expect(Exit.isFailure(yield* Effect.exit(answer))).toBe(true)
+          yield* answer.pipe(
+            Effect.repeat({
+              until: ({ _tag }) => _tag === "Answered",
+              schedule: Schedule.spaced("100 millis")
+            }),
+            Effect.timeout("8 seconds")
+          )
+          expect((yield* stored(scope)).runs).toEqual(["complete", "failed", "complete"])
+        })
+      )
   )
 })

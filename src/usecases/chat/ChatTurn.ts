@@ -26,7 +26,7 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
 import { withoutServices } from "../../concurrency/WithoutServices.ts"
 import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
-import { Turns, type TurnStart } from "../../store/chat/Turns.ts"
+import { Turns } from "../../store/chat/Turns.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import * as Answer from "./Answer.ts"
 import {
@@ -76,7 +76,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     const feed = yield* RealtimeFeed
     const runningTurns = yield* RunningTurns
     const fibers = yield* FiberSet.make()
-    const { abandon, conclude, endUnconfirmed, isTakenOver } = yield* makeSettleTurn
+    const { abandon, conclude, isTakenOver } = yield* makeSettleTurn
     // Finalizers run in reverse order: this one waits before the set interrupts its remaining fibers. Nothing can be
     // interrupted in a finalizer otherwise, so that the time-out would wait for the fibers.
     yield* Effect.addFinalizer(() =>
@@ -114,9 +114,6 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       return turn
     })
 
-    const releaseKey = (scope: AgentScope, claim: TurnClaim | null, opening: TurnStart) =>
-      claim === null ? Effect.void : startTurn.releaseClaim(scope, claim, opening)
-
     const begin = CheapSpans.fn("ChatTurn.begin")(function* <E>(
       scope: ReadScope,
       channel: ConversationChannel,
@@ -133,9 +130,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
       }
       const opened = yield* startTurn.open(scope, channel, request, options)
       const { admission, opening } = yield* admit(scope, opened.opening).pipe(
-        Effect.tapErrorCause((cause) =>
-          endUnconfirmed(scope, opened.opening, cause, releaseKey(scope, claim, opened.opening))
-        )
+        Effect.tapErrorCause((cause) => startTurn.endUnconfirmed(scope, opened.opening, claim, cause))
       )
       return yield* makeTurn(
         scope,
@@ -235,13 +230,13 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     /** Releases the Idempotency-Key of a turn that is refused while it waits, before its end: a kill leaves no key. */
-    const releaseKeyOfRefused = (
+    const releaseKey = (
       { opening, scope }: Turn,
       claim: TurnClaim | null,
       why: TurnFailure | ConversationNotActive
     ) =>
       why._tag === "CONVERSATION_NOT_ACTIVE"
-        ? Effect.catchAllCause(releaseKey(scope, claim, opening), (cause) =>
+        ? Effect.catchAllCause(startTurn.releaseClaim(scope, claim, opening), (cause) =>
             Effect.logWarning("An Idempotency-Key could not be released", cause)
           )
         : Effect.void
@@ -253,7 +248,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
           onSuccess: () => close(turn, ready, Exit.void),
           onFailure: (cause) =>
             Effect.flatMap(failureOf(cause), (failure) =>
-              releaseKeyOfRefused(turn, claim, failure).pipe(
+              releaseKey(turn, claim, failure).pipe(
                 Effect.zipRight(abandon(turn, failure)),
                 Effect.zipRight(close(turn, ready, Exit.fail(failure)))
               )

@@ -2,14 +2,12 @@
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
-import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ChatTurnResult, TurnFailure } from "../../domain/chat/ChatTurn.ts"
 import type { ConversationNotActive } from "../../domain/Errors.ts"
 import { newId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
-import { isOutage, retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
-import { type Settled, type Settlement, Turns, type TurnStart } from "../../store/chat/Turns.ts"
+import { retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
+import { type Settled, type Settlement, Turns } from "../../store/chat/Turns.ts"
 import type { Unstorable } from "../../store/Unstorable.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import type * as Answer from "./Answer.ts"
@@ -177,19 +175,5 @@ export const makeSettleTurn = Effect.gen(function* () {
       Effect.uninterruptible
     )
 
-  /**
-   * Ends the run of a turn that is refused because the answer to its first statement was lost, if there is one: it
-   * would keep its place in the conversation. `releaseKey` lets the request be sent again with its Idempotency-Key.
-   */
-  const endUnconfirmed = (
-    scope: AgentScope,
-    { persist, runId }: TurnStart,
-    cause: Cause.Cause<unknown>,
-    releaseKey: Effect.Effect<void>
-  ) =>
-    persist && Option.exists(Cause.dieOption(cause), isOutage)
-      ? retryUntilStored(Effect.zipRight(releaseKey, turns.settleEmpty(scope, runId, false)))
-      : Effect.void
-
-  return { abandon, conclude, endUnconfirmed, isTakenOver } as const
+  return { abandon, conclude, isTakenOver } as const
 })

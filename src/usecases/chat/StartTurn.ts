@@ -1,5 +1,6 @@
 /** The start of a turn: from a request's message, or from the unanswered messages of a channel's conversation. */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Cause from "effect/Cause"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -15,6 +16,7 @@ import type { ClientChat } from "../../domain/chat/UiChat.ts"
 import { Conflict, type ConversationNotActive, invalidField } from "../../domain/Errors.ts"
 import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
+import { isOutage } from "../../concurrency/DatabaseOutage.ts"
 import { type TurnClaim, TurnClaimStore } from "../../store/chat/TurnClaims.ts"
 import { type Target, type TurnStart, Turns } from "../../store/chat/Turns.ts"
 import { retryDeadlocks } from "../../store/Deadlock.ts"
@@ -22,6 +24,7 @@ import { UnansweredStore } from "../../store/channels/Unanswered.ts"
 import { type TurnOptions, type Files, noTurnOptions } from "./TurnOptions.ts"
 import * as Identity from "./Identity.ts"
 import { ProcessLease } from "./ProcessLease.ts"
+import { retryUntilWritten } from "./RetryUntilWritten.ts"
 import * as Trace from "./Trace.ts"
 import type { Reply, Turn } from "./Turn.ts"
 import { TurnSettings } from "./TurnSettings.ts"
@@ -99,6 +102,7 @@ export const makeStartTurn = Effect.gen(function* () {
   const unanswered = yield* UnansweredStore
   const instance = yield* ProcessLease
   const settings = yield* TurnSettings
+  const retryUntilStored = retryUntilWritten(yield* Effect.scope)
 
   /** Resolves the conversation of `chat`, if it exists. */
   const findConversation = Effect.fn("StartTurn.findConversation")(function* (
@@ -206,8 +210,26 @@ export const makeStartTurn = Effect.gen(function* () {
       }).pipe(sql.withTransaction, Effect.catchTag("SqlError", Effect.die), retryDeadlocks)
 
   /** Releases the key of a turn that was refused after it had begun. */
-  const releaseClaim = (scope: AgentScope, claim: TurnClaim, { runId }: TurnStart) =>
-    claims.release(scope, claim, runId)
+  const releaseClaim = (scope: AgentScope, claim: TurnClaim | null, { runId }: TurnStart) =>
+    claim === null ? Effect.void : claims.release(scope, claim, runId)
+
+  /**
+   * Ends the run of a turn that is refused because the answer to its first statement was lost, if there is one: it
+   * would keep its place in the conversation. Its key is released, so that the request can be sent again with it.
+   */
+  const endUnconfirmed = (
+    scope: AgentScope,
+    opening: TurnStart,
+    claim: TurnClaim | null,
+    cause: Cause.Cause<unknown>
+  ) => {
+    const ending = Effect.zipRight(
+      releaseClaim(scope, claim, opening),
+      turns.settleEmpty(scope, opening.runId, false)
+    )
+    const mayHaveRun = opening.persist && Option.exists(Cause.dieOption(cause), isOutage)
+    return mayHaveRun ? retryUntilStored(ending) : Effect.void
+  }
 
   /** Begins the turn that answers stored messages. Of several concurrent callers only one begins it. */
   const beginStored = CheapSpans.fn("StartTurn.beginStored")(function* (
@@ -220,6 +242,7 @@ export const makeStartTurn = Effect.gen(function* () {
       fresh: DateTime.subtractDuration(now, stored.queueTimeout),
       replies: DateTime.subtractDuration(now, loopWindow)
     }
+    let begun: TurnStart | null = null
     const work = Effect.gen(function* () {
       const held = yield* unanswered.hold(scope, id, since)
       if (held === null || held.state !== "AI_ACTIVE") return "Inactive" as const
@@ -237,6 +260,7 @@ export const makeStartTurn = Effect.gen(function* () {
       const answers = held.messages.map((row) => row.id)
       const opening: TurnStart = { ...opened.opening, userMessageId: last.id, answers }
       const files = stored.files(held.messages.flatMap(({ attachments }) => attachments))
+      begun = opening
       return {
         request,
         files,
@@ -244,9 +268,13 @@ export const makeStartTurn = Effect.gen(function* () {
         admission: yield* Effect.orDie(turns.begin(scope, opening))
       }
     })
-    const found = yield* sql
-      .withTransaction(work)
-      .pipe(Effect.catchTag("SqlError", Effect.die), (whole) => retryDeadlocks(whole))
+    const found = yield* sql.withTransaction(work).pipe(
+      Effect.catchTag("SqlError", Effect.die),
+      (whole) => retryDeadlocks(whole),
+      Effect.tapErrorCause((cause) =>
+        begun === null ? Effect.void : endUnconfirmed(scope, begun, null, cause)
+      )
+    )
     if (typeof found === "string") return found
     const { files, opened, request } = found
     const admission = yield* Effect.either(Identity.checkAdmission(opened.opening.target, found.admission))
@@ -254,5 +282,5 @@ export const makeStartTurn = Effect.gen(function* () {
     return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
   })
 
-  return { open, beginStored, admit, admitAfter, admitOnce, releaseClaim } as const
+  return { open, beginStored, admit, admitAfter, admitOnce, releaseClaim, endUnconfirmed } as const
 })

@@ -39,15 +39,15 @@ const start = Effect.gen(function* () {
   }
 })
 
-/** Records whether each run that ends has a claim then. Returns them in the order of the ends. */
+/** Records whether each run that ends has a claim then. Returns them in the order of the runs' tickets. */
 const claimedRunsAtTheirEnds = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  const all = sql<{ readonly claimed: boolean }>`select claimed from ends order by seq`
+  const all = sql<{ readonly claimed: boolean }>`select claimed from ends order by ticket`
   yield* Effect.acquireRelease(
     sql.unsafe(`
-      create table ends (seq serial, claimed boolean not null);
+      create table ends (ticket bigint not null, claimed boolean not null);
       create function record_end() returns trigger language plpgsql as $$ begin
-        insert into ends (claimed) select exists (select from turn_claims where run_id = new.id);
+        insert into ends select new.ticket, exists (select from turn_claims where run_id = new.id);
         return new;
       end $$;
       create trigger record_end after update of status on agent_runs for each row
