@@ -35,6 +35,17 @@ export const isTenantMoving = (thrown: unknown): boolean =>
 /** True when the same request may be sent again once the database is back. */
 export const isOutage = (thrown: unknown): boolean => hasCause(thrown, isOutageCause)
 
+/** Codes and messages of a connection that broke while it was used, not while it was opened. */
+const brokenInUse =
+  /^(?:ECONNRESET|ECONNABORTED|EPIPE)$|^(?:Connection terminated(?! due to)|Client has encountered a connection error)/
+
+/** True for an {@link isOutage | outage} in which the server may have executed the statement. */
+export const isAnswerLost = (thrown: unknown): boolean =>
+  hasCause(
+    thrown,
+    (cause) => brokenInUse.test(codeOf(cause)) || (isError(cause) && brokenInUse.test(cause.message))
+  )
+
 /** Longest outage that a running turn outlives. Its process's lease ends then, and other processes end its turns. */
 const maxOutage = Duration.seconds(20)
 const firstPause = Duration.millis(100)

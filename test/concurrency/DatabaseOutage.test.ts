@@ -5,7 +5,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Ref from "effect/Ref"
 import * as TestClock from "effect/TestClock"
-import { isOutage, retryDuringOutage } from "../../src/concurrency/DatabaseOutage.ts"
+import { isAnswerLost, isOutage, retryDuringOutage } from "../../src/concurrency/DatabaseOutage.ts"
 
 const failed = (cause: unknown) => new SqlError({ cause, message: "Failed to execute statement" })
 const coded = (code: string) => failed(Object.assign(new Error("away"), { code }))
@@ -30,6 +30,23 @@ describe("A defect of the database", () => {
     expect(isOutage(Object.assign(new Error("Connection terminated"), { code: "57P01" }))).toBe(false)
     expect(isOutage(failed(null))).toBe(false)
     expect(isOutage(undefined)).toBe(false)
+  })
+})
+
+describe("The answer to a statement", () => {
+  it("is lost when the connection breaks in use", () => {
+    expect(["ECONNRESET", "EPIPE"].every((code) => isAnswerLost(coded(code)))).toBe(true)
+    expect(isAnswerLost(failed(new Error("Connection terminated unexpectedly")))).toBe(true)
+  })
+  it("is not lost when the server refuses the statement, or is not reached", () => {
+    expect(
+      ["57P01", "57P03", "53300", "ECONNREFUSED", "ENOTFOUND"].some((code) => isAnswerLost(coded(code)))
+    ).toBe(false)
+    for (const message of [
+      "Connection terminated due to connection timeout",
+      "timeout exceeded when trying to connect"
+    ])
+      expect(isAnswerLost(failed(new Error(message)))).toBe(false)
   })
 })
 

@@ -16,7 +16,7 @@ import type { ClientChat } from "../../domain/chat/UiChat.ts"
 import { Conflict, type ConversationNotActive, invalidField } from "../../domain/Errors.ts"
 import { type ConversationId, newId, type RunId } from "../../domain/Ids.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
-import { isOutage } from "../../concurrency/DatabaseOutage.ts"
+import { isAnswerLost } from "../../concurrency/DatabaseOutage.ts"
 import { type TurnClaim, TurnClaimStore } from "../../store/chat/TurnClaims.ts"
 import { type Target, type TurnStart, Turns } from "../../store/chat/Turns.ts"
 import { retryDeadlocks } from "../../store/Deadlock.ts"
@@ -215,7 +215,8 @@ export const makeStartTurn = Effect.gen(function* () {
 
   /**
    * Ends the run of a turn that is refused because the answer to its first statement was lost, if there is one: it
-   * would keep its place in the conversation. Its key is released, so that the request can be sent again with it.
+   * would keep its place in the conversation. Its key is released, so that the request can be sent again with it. Not
+   * for every request that an outage refuses: those can be many.
    */
   const endUnconfirmed = (
     scope: AgentScope,
@@ -227,7 +228,7 @@ export const makeStartTurn = Effect.gen(function* () {
       releaseClaim(scope, claim, opening),
       turns.settleEmpty(scope, opening.runId, false)
     )
-    const mayHaveRun = opening.persist && Option.exists(Cause.dieOption(cause), isOutage)
+    const mayHaveRun = opening.persist && Option.exists(Cause.dieOption(cause), isAnswerLost)
     return mayHaveRun ? retryUntilStored(ending) : Effect.void
   }
 

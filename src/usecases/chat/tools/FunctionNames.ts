@@ -1,12 +1,12 @@
 /** Names of functions in the form that providers accept. */
 import { createHash } from "node:crypto"
 
-const maxCharacters = 64
+const maxNameCharacters = 64
 const hashCharacters = 8
 /** Characters of a name before its hash. */
-const maxPrefixCharacters = maxCharacters - hashCharacters - 1
+const maxPrefixCharacters = maxNameCharacters - hashCharacters - 1
 
-const shortened = (name: string): string => name.replaceAll(/[^\w-]/g, "_").slice(0, maxCharacters)
+const shortened = (name: string): string => name.replaceAll(/[^\w-]/g, "_").slice(0, maxNameCharacters)
 
 const withHash = (name: string): string => {
   const hash = createHash("sha256").update(name).digest("hex").slice(0, hashCharacters)
