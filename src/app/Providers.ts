@@ -24,7 +24,8 @@ const layers: Record<ProviderApi, typeof ChatCompletions.layer> = {
   anthropic: AnthropicMessages.layer
 }
 
-const runtimeLayer = (
+/** The runtime of one provider. */
+export const runtimeLayer = (
   { api, apiKey, apiVersion, baseUrl, contextWindow }: ModelProvider,
   defaultModel: string
 ) =>

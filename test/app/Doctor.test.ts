@@ -111,36 +111,47 @@ describe("spoke doctor", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("asks the provider for its models and for one vector", () =>
+  it.live("asks the model for a word and the embedding model for a vector", () =>
     Effect.gen(function* () {
       const stub = yield* ModelStub.make
       const given = { OPENAI_API_KEY: "canary-key", OPENAI_BASE_URL: stub.url, SPOKE_CHAT_MODEL: "small" }
-      const list = (...ids: ReadonlyArray<string>) => ({
-        status: 200,
-        body: { data: ids.map((id) => ({ id })) }
-      })
-      stub.script.push(list("large", "small:latest"))
       stub.dimensions = 1_536
       const well = yield* findings(given)
       expect([well.of("model"), well.of("embedding")]).toEqual([
         `ok: small at ${stub.url} (chat-completions)`,
         "ok: text-embedding-3-small answers with 1536 dimensions"
       ])
-      stub.script.push(list("large"), { raw: [JSON.stringify({ data: [{ index: 0, embedding: [1, 0] }] })] })
+      expect(stub.requests.map(({ body, path }) => [path, body.model])).toEqual([
+        ["/chat/completions", "small"],
+        ["/embeddings", "text-embedding-3-small"]
+      ])
+      stub.script.push(
+        { status: 404 },
+        { raw: [JSON.stringify({ data: [{ index: 0, embedding: [1, 0] }] })] }
+      )
       const odd = yield* findings(given)
-      expect(odd.of("model")).toMatch(/^warning: the provider does not list small/u)
+      expect(odd.of("model")).toBe(
+        "problem: small: the provider does not know the model, or its address is another one: see SPOKE_CHAT_MODEL, SPOKE_FALLBACK_MODELS and OPENAI_BASE_URL, which usually ends in /v1"
+      )
       expect(odd.of("embedding")).toMatch(/^problem: text-embedding-3-small \(1536 dimensions\)/u)
       stub.script.push({ status: 401 }, { status: 401 })
       const refused = yield* findings(given)
-      expect(refused.of("model")).toBe("problem: the provider refuses OPENAI_API_KEY")
+      expect(refused.of("model")).toBe("problem: small: the provider refuses the key: see OPENAI_API_KEY")
       expect(refused.of("embedding")).toMatch(/^problem: /u)
+      stub.script.push({ raw: ["<html></html>"], contentType: "text/html" }, { status: 404 })
+      const page = yield* findings(given)
+      expect(page.of("model")).toBe(
+        "problem: small: The provider's answer cannot be read: it is not an event stream: see OPENAI_BASE_URL"
+      )
       const gone = yield* findings({ ...given, OPENAI_BASE_URL: `http://${nowhere}/v1` })
-      expect(gone.of("model")).toBe("problem: the provider at OPENAI_BASE_URL does not answer")
-      expect(JSON.stringify([well, odd, refused, gone])).not.toContain("canary")
+      expect(gone.of("model")).toBe(
+        "problem: small: The provider could not be reached (ECONNREFUSED): see OPENAI_BASE_URL"
+      )
+      expect(JSON.stringify([well, odd, refused, page, gone])).not.toContain("canary")
     }).pipe(Effect.scoped)
   )
 
-  it.live("asks every provider of the configuration, and names the one that does not answer", () =>
+  it.live("asks every model of the configuration, and names the one that does not answer", () =>
     Effect.gen(function* () {
       const [main, other, third] = yield* Effect.all([ModelStub.make, ModelStub.make, ModelStub.make])
       const given = {
@@ -154,33 +165,59 @@ describe("spoke doctor", () => {
           third: { baseUrl: third.url },
           claude: { baseUrl: other.url, apiKeyEnv: "KEY_OTHER", api: "anthropic" },
           azure: { baseUrl: third.url, apiKeyEnv: "KEY_OTHER", api: "azure", apiVersion: "2024-10-21" },
+          unused: { baseUrl: third.url, apiKeyEnv: "KEY_OTHER" },
           gone: { baseUrl: `http://${nowhere}/v1` }
         }),
-        SPOKE_FALLBACK_MODELS: "other/big,third/spare,claude/opus,azure/a-deployment"
+        SPOKE_FALLBACK_MODELS: "other/big,other/team/bigger,claude/opus,azure/a-deployment,gone/any,large"
       }
-      const models = { status: 200, body: { data: [{ id: "small" }, { id: "big" }] } }
-      for (const stub of [main, other, third]) stub.otherwise = models
       const found = yield* findings(given)
-      expect(found.of("model")).toMatch(/^ok: small at /u)
-      expect(found.of("model other")).toBe(`ok: answers at ${other.url} (chat-completions)`)
-      expect(found.of("model third")).toMatch(/^warning: the provider does not list spare/u)
-      expect(found.of("model gone")).toMatch(/^problem: the provider does not answer/u)
+      expect(found.of("model")).toBe(`ok: small, large at ${main.url} (chat-completions)`)
+      expect(found.of("model other")).toBe(`ok: big, team/bigger at ${other.url} (chat-completions)`)
+      expect(found.of("model claude")).toBe(`ok: opus at ${other.url} (anthropic)`)
+      expect(found.of("model azure")).toBe(`ok: a-deployment at ${third.url} (azure)`)
+      expect(found.of("model gone")).toBe(
+        "problem: any: The provider could not be reached (ECONNREFUSED): see its baseUrl in SPOKE_PROVIDERS"
+      )
+      // No model of these is known, and the stub has no list of models.
+      expect(found.of("model third")).toBe(`ok: answers at ${third.url} (chat-completions)`)
+      expect(found.of("model unused")).toBe(`ok: answers at ${third.url} (chat-completions)`)
+      expect(third.requests.map(({ path }) => path).toSorted()).toEqual([
+        "/deployments/a-deployment/chat/completions?api-version=2024-10-21",
+        "/models",
+        "/models"
+      ])
       expect(
         other.requests.map(({ headers }) => headers.authorization ?? headers["x-api-key"]).toSorted()
-      ).toEqual(["Bearer canary-other", "canary-other"])
-      expect(found.of("model claude")).toMatch(/^warning: the provider does not list opus/u)
-      // Azure lists models, not deployments.
-      expect(found.of("model azure")).toBe(`ok: answers at ${third.url} (azure)`)
-      expect(
-        third.requests.flatMap(({ headers, path }) => (headers["api-key"] === undefined ? [] : [path]))
-      ).toEqual(["/models?api-version=2024-10-21"])
+      ).toEqual(["Bearer canary-other", "Bearer canary-other", "canary-other"])
       other.otherwise = { status: 401 }
-      third.otherwise = { status: 404 }
+      third.otherwise = { status: 403 }
       const refused = yield* findings(given)
-      expect(refused.of("model other")).toMatch(/^problem: the provider refuses the key/u)
-      // Some have no list.
-      expect(refused.of("model third")).toMatch(/^ok: /u)
+      expect(refused.of("model other")).toBe(
+        [
+          "problem: big: the provider refuses the key: see its apiKeyEnv in SPOKE_PROVIDERS",
+          "problem: team/bigger: the provider refuses the key: see its apiKeyEnv in SPOKE_PROVIDERS"
+        ].join("\n")
+      )
+      expect(refused.of("model unused")).toBe(
+        "problem: the provider refuses the key: see its apiKeyEnv in SPOKE_PROVIDERS"
+      )
       expect(JSON.stringify([found.found, refused.found])).not.toContain("canary")
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("names the variables of the provider of the default model, also without OPENAI_API_KEY", () =>
+    Effect.gen(function* () {
+      const stub = yield* ModelStub.make
+      stub.otherwise = { status: 401 }
+      const { of } = yield* findings({
+        SPOKE_CHAT_MODEL: "local/small",
+        SPOKE_PROVIDERS: JSON.stringify({ local: { baseUrl: stub.url } }),
+        SPOKE_EMBEDDING_MODEL: "offline"
+      })
+      expect(of("model")).toBe(
+        "problem: small: the provider refuses the key: see its apiKeyEnv in SPOKE_PROVIDERS"
+      )
+      expect(of("model local")).toBe("")
     }).pipe(Effect.scoped)
   )
 

@@ -10,14 +10,13 @@ import { CommandFailed } from "./Connection.ts"
 import { checkDatabase } from "./doctor/Database.ts"
 import { checkArtifacts, checkFiles } from "./doctor/Files.ts"
 import { type Finding, ok, problem } from "./doctor/Finding.ts"
+import { checkModels } from "./doctor/Models.ts"
 import { checkPackages } from "./doctor/Packages.ts"
 import * as Output from "./Output.ts"
 import {
   checkEmbedding,
   checkGrounding,
   checkMail,
-  checkModel,
-  checkProviders,
   checkRedis,
   checkRerank,
   checkTelemetry
@@ -35,8 +34,7 @@ export const examine = (settings: Settings) =>
       ...(yield* checkRedis(settings)),
       yield* checkArtifacts(settings),
       ...(yield* checkFiles(settings)),
-      yield* checkModel(settings),
-      ...(yield* checkProviders(settings)),
+      ...(yield* checkModels(settings)),
       ...(yield* checkEmbedding(settings)),
       ...(yield* checkRerank(settings)),
       ...(yield* checkGrounding(settings)),

@@ -35,20 +35,31 @@ interface Target {
 const mayTryNext = ({ problem, reason }: ModelError): boolean =>
   reason === "Unreachable" || reason === "RateLimited" || (reason === "Rejected" && problem !== undefined)
 
+/**
+ * The provider and the model that `name` means. If the text before its first slash is not a provider's name, it belongs
+ * to the model's name, and the provider is `base`.
+ */
+export const readName = (
+  name: string,
+  providers: Pick<ReadonlyMap<string, unknown>, "has">,
+  base: string
+) => {
+  const slash = name.indexOf("/")
+  const provider = name.slice(0, Math.max(0, slash))
+  return providers.has(provider)
+    ? { provider, model: name.slice(slash + 1) }
+    : { provider: base, model: name }
+}
+
 /** One runtime over all of `routes`. Its base must be among its providers. */
 export const routed = (routes: Routes, base: ModelRuntimeService): ModelRuntimeService => {
   const { defaultModel, fallbacks, providers } = routes
   /** By failed provider: the monotonic time in milliseconds until which it is tried last. */
   const pausedUntil = new Map<string, number>()
 
-  /** If the text before the first slash is not a provider's name, it belongs to the model's name. */
   const targetOf = (name: string): Target => {
-    const slash = name.indexOf("/")
-    const provider = name.slice(0, Math.max(0, slash))
-    const runtime = providers.get(provider)
-    return runtime === undefined
-      ? { provider: routes.base, runtime: base, model: name }
-      : { provider, runtime, model: name.slice(slash + 1) }
+    const { model, provider } = readName(name, providers, routes.base)
+    return { provider, runtime: providers.get(provider) ?? base, model }
   }
 
   const chainOf = (model: string | null): ReadonlyArray<Target> => {

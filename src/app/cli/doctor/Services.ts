@@ -4,20 +4,15 @@
  */
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
-import * as Schema from "effect/Schema"
 import * as GroundingHttp from "../../../capabilities/GroundingChecker/Http.ts"
 import { Embedder } from "../../../capabilities/Embedder.ts"
 import * as OpenAiEmbedder from "../../../capabilities/Embedder/OpenAi.ts"
-import { keyHeaders, versioned } from "../../../capabilities/ModelRuntime/ProviderApi.ts"
 import { Reranker } from "../../../capabilities/Reranker.ts"
 import * as RerankHttp from "../../../capabilities/Reranker/Http.ts"
 import type { Settings } from "../../config/Config.ts"
-import type { ModelProvider } from "../../config/Settings.ts"
 import { allowConfiguredHost as groundingReach } from "../../Grounding.ts"
 import { type Finding, ok, answerTimeout, problem, warning } from "./Finding.ts"
 
@@ -68,100 +63,6 @@ export const checkRedis = ({ redis }: Settings) =>
         Effect.scoped,
         Effect.catchTag("PackageMissing", ({ message }) => Effect.succeed([problem("redis", message)]))
       )
-
-const Models = Schema.Struct({ data: Schema.Array(Schema.Struct({ id: Schema.String })) })
-
-/** Some providers list no models, or list them under longer names. An unreadable list counts as a match. */
-const isListed = (model: string, answer: unknown): boolean =>
-  Option.match(Schema.decodeUnknownOption(Models)(answer), {
-    onNone: () => true,
-    onSome: ({ data }) =>
-      data.length === 0 || data.some(({ id }) => id.split(":")[0] === model || id === model)
-  })
-
-/** Requests the provider's models, in the format of its API. */
-const modelsOf = ({ api, apiKey, apiVersion, baseUrl }: ModelProvider) =>
-  HttpClientRequest.get(versioned(`${baseUrl}/models`, apiVersion)).pipe(
-    HttpClientRequest.setHeaders(keyHeaders(api, apiKey))
-  )
-
-const isModelListed = (chatModel: string, response: HttpClientResponse.HttpClientResponse) =>
-  response.json.pipe(
-    Effect.map((answer) => isListed(chatModel, answer)),
-    Effect.orElseSucceed(() => true)
-  )
-
-export const checkModel = ({ model, providers }: Settings) =>
-  Effect.gen(function* () {
-    if (model === null)
-      return ok("model", "none: replies are extracts. Set OPENAI_API_KEY to have them written.")
-    const client = yield* HttpClient.HttpClient
-    const response = yield* client.execute(modelsOf(model))
-    const { status } = response
-    if (status === 401 || status === 403) return problem("model", "the provider refuses OPENAI_API_KEY")
-    if (status >= 500) return problem("model", `the provider answers ${status}`)
-    const prefix = `${model.provider}/`
-    const modelName = model.chatModel.startsWith(prefix)
-      ? model.chatModel.slice(prefix.length)
-      : model.chatModel
-    const isElsewhere = providers.has(modelName.split("/", 1)[0] ?? "")
-    // Azure lists models, but is called with deployment names.
-    if (
-      status === 200 &&
-      !isElsewhere &&
-      model.api !== "azure" &&
-      !(yield* isModelListed(modelName, response))
-    )
-      return warning("model", `the provider does not list ${model.chatModel}: is SPOKE_CHAT_MODEL right?`)
-    return ok("model", `${model.chatModel} at ${model.baseUrl} (${model.api})`)
-  }).pipe(
-    Effect.timeout(answerTimeout),
-    Effect.orElseSucceed(() => problem("model", "the provider at OPENAI_BASE_URL does not answer"))
-  )
-
-/** Checks one further provider, and the configured models that use it. */
-const checkProvider = (name: string, provider: ModelProvider, models: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const { api, baseUrl } = provider
-    const check = `model ${name}`
-    const client = yield* HttpClient.HttpClient
-    const response = yield* client.execute(modelsOf(provider))
-    const { status } = response
-    if (status === 401 || status === 403)
-      return problem(check, "the provider refuses the key: see its apiKeyEnv in SPOKE_PROVIDERS")
-    if (status >= 500) return problem(check, `the provider answers ${status}`)
-    const answer =
-      status === 200 && api !== "azure" ? yield* response.json.pipe(Effect.orElseSucceed(() => null)) : null
-    const unlisted = models.filter((model) => !isListed(model, answer))
-    return unlisted.length > 0
-      ? warning(
-          check,
-          `the provider does not list ${unlisted.join(", ")}: see SPOKE_CHAT_MODEL and SPOKE_FALLBACK_MODELS`
-        )
-      : ok(check, `answers at ${baseUrl} (${api})`)
-  }).pipe(
-    Effect.timeout(answerTimeout),
-    Effect.orElseSucceed(() =>
-      problem(`model ${name}`, "the provider does not answer: see its baseUrl in SPOKE_PROVIDERS")
-    )
-  )
-
-export const checkProviders = ({ fallbackModels, model, providers }: Settings) =>
-  Effect.forEach(
-    // The default provider is checked with the model.
-    [...providers].filter(([name]) => name !== model?.provider),
-    ([name, provider]) => {
-      const modelsOfProvider = [model?.chatModel ?? "", ...fallbackModels].filter((one) =>
-        one.startsWith(`${name}/`)
-      )
-      return checkProvider(
-        name,
-        provider,
-        modelsOfProvider.map((one) => one.slice(name.length + 1))
-      )
-    },
-    { concurrency: 4 }
-  )
 
 /** Only an external checker is tested: otherwise the chat model or our own code compares reply and sources. */
 export const checkGrounding = ({ grounding }: Settings) =>

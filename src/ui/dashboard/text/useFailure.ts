@@ -16,7 +16,8 @@ const words = texts(
       "The model provider refused the key. Check the key of the provider in the server's settings.",
     quota_spent: "The budget at the model provider is spent.",
     rate_limited: "The model provider limits how often it is asked, and asked for a pause.",
-    model_unknown: "The model provider does not know the model. Check the name of the model.",
+    model_unknown:
+      "The model provider does not know the model. Check the name of the model, and the provider's address.",
     request_refused: "The model provider refused the request.",
     unreachable: "The model provider could not be reached, or had a failure of its own.",
     timed_out: "The model provider did not answer in time.",
@@ -31,7 +32,8 @@ const words = texts(
       "Der Modellanbieter hat den Schlüssel abgelehnt. Bitte den Schlüssel des Anbieters in den Einstellungen des Servers prüfen.",
     quota_spent: "Das Guthaben beim Modellanbieter ist aufgebraucht.",
     rate_limited: "Der Modellanbieter begrenzt die Zahl der Anfragen und bat um eine Pause.",
-    model_unknown: "Der Modellanbieter kennt das Modell nicht. Bitte den Namen des Modells prüfen.",
+    model_unknown:
+      "Der Modellanbieter kennt das Modell nicht. Bitte den Namen des Modells und die Adresse des Anbieters prüfen.",
     request_refused: "Der Modellanbieter hat die Anfrage abgelehnt.",
     unreachable: "Der Modellanbieter war nicht erreichbar oder hatte selbst eine Störung.",
     timed_out: "Der Modellanbieter hat nicht rechtzeitig geantwortet.",
