@@ -102,9 +102,11 @@ export const minIdAt = (prefix: string, moment: DateTime.Utc, laterMillis = 0): 
 export const idGenerator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>
   Effect.map(Clock.currentTimeMillis, (now) => brand(typeId(prefix, now)))
 
-/** The id of a message that is known by a hash of its request. It does not sort by creation time. */
-export const messageIdOf = (hash: Uint8Array): MessageId =>
-  MessageId.make(`msg_${base32(hash.subarray(0, 16))}`)
+/** The id of something that is known by a hash of its request. It does not sort by creation time. */
+export const hashedId = (prefix: string, hash: Uint8Array): string =>
+  `${prefix}_${base32(hash.subarray(0, 16))}`
+
+export const messageIdOf = (hash: Uint8Array): MessageId => MessageId.make(hashedId("msg", hash))
 
 /** One generator for each kind: `yield* newId.agent`. */
 export const newId = {

@@ -1,6 +1,15 @@
 /** The team's work on conversations: assignees, notes, labels, saved views, canned replies, and the history. */
 import * as Schema from "effect/Schema"
-import { AgentId, ConversationId, EndUserId, MessageId, UserId, brandedId, idGenerator } from "../Ids.ts"
+import {
+  AgentId,
+  ConversationId,
+  EndUserId,
+  MessageId,
+  UserId,
+  brandedId,
+  hashedId,
+  idGenerator
+} from "../Ids.ts"
 import { optional } from "../Optional.ts"
 import { trimmed } from "../Text.ts"
 import { ConversationChannel, ConversationState } from "./Conversation.ts"
@@ -18,6 +27,7 @@ export const newLabelId = idGenerator("lbl", (text) => LabelId.make(text))
 export const newSavedViewId = idGenerator("viw", (text) => SavedViewId.make(text))
 export const newCannedReplyId = idGenerator("cre", (text) => CannedReplyId.make(text))
 export const newEntryId = idGenerator("ent", (text) => EntryId.make(text))
+export const entryIdOf = (hash: Uint8Array): EntryId => EntryId.make(hashedId("ent", hash))
 
 /** Maximum number of labels, of saved views and of canned replies of one tenant. */
 export const maxInboxItems = 100

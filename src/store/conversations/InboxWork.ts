@@ -74,9 +74,10 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
         readonly kind: EntryKind
         readonly subjectId?: UserId | null
         readonly content?: string | null
-      }
+      },
+      noteId?: EntryId
     ) {
-      const id = yield* newEntryId
+      const id = noteId ?? (yield* newEntryId)
       yield* sql`
         insert into conversation_entries (tenant_id, id, conversation_id, position, kind, user_id, subject_id, content)
         select c.tenant_id, ${id}, c.id, c.message_count, ${entry.kind}, ${userId}, ${entry.subjectId ?? null},

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
+import type { SessionUser } from "../../domain/accounts/Access.ts"
 import { Conflict } from "../../domain/Errors.ts"
 import type { RepeatableRequest } from "../../domain/IdempotencyKey.ts"
 import { ManageAnswerStore } from "../../store/accounts/ManageAnswers.ts"
@@ -31,6 +32,17 @@ const unknownOutcome = () =>
 /** Hash that identifies a request. */
 export const hashOf = (...parts: ReadonlyArray<string>): Uint8Array =>
   createHash("sha256").update(JSON.stringify(parts)).digest()
+
+/**
+ * Hash that identifies what the user's request with `idempotencyKey` adds to `subject`. Null for a request that may not
+ * be repeated, and for one of a program: the response to its repeat is stored with its access token.
+ */
+export const repeatHash = (
+  { token, userId }: Pick<SessionUser, "token" | "userId">,
+  subject: string,
+  idempotencyKey: string | undefined
+): Uint8Array | null =>
+  idempotencyKey === undefined || token !== undefined ? null : hashOf(userId, subject, idempotencyKey)
 
 export class RepeatedRequests extends Effect.Service<RepeatedRequests>()(
   "usecases/accounts/RepeatedRequests",

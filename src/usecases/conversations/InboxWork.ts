@@ -2,12 +2,21 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import type { SessionUser } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { type Entry, type EntryId, type LabelId, maxNotes } from "../../domain/conversations/Inbox.ts"
+import {
+  type Entry,
+  type EntryId,
+  entryIdOf,
+  type LabelId,
+  maxNotes,
+  newEntryId
+} from "../../domain/conversations/Inbox.ts"
 import { Conflict, NotFound, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
 import type { ConversationId, MessageId, UserId } from "../../domain/Ids.ts"
 import { InboxListStore, type InboxMember } from "../../store/conversations/InboxList.ts"
 import { InboxWorkStore } from "../../store/conversations/InboxWork.ts"
+import { differentRequest, repeatHash } from "../accounts/RepeatedRequests.ts"
 import { RealtimeFeed } from "./RealtimeFeed.ts"
 
 const notAssignable = () =>
@@ -69,18 +78,27 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       }
     }, inTransaction)
 
-    /** Adds a note of the team. Customers and models never see notes. CONFLICT when there are too many. */
+    /**
+     * Adds a note of the team. Customers and models never see notes. CONFLICT when there are too many. A repeat with
+     * the same `idempotencyKey` adds nothing.
+     */
     const note = Effect.fn("InboxWork.note")(function* (
-      reader: InboxMember,
+      reader: SessionUser,
       id: ConversationId,
-      content: string
+      content: string,
+      idempotencyKey?: string
     ) {
+      const hash = repeatHash(reader, id, idempotencyKey)
+      const noteId = hash === null ? yield* newEntryId : entryIdOf(hash)
       const work = Effect.gen(function* () {
         if (!(yield* store.lock(reader, id))) return yield* noSuch("conversation")
+        const earlier = yield* store.entry(reader, noteId)
+        if (Option.isSome(earlier))
+          return earlier.value.content === content ? noteId : yield* differentRequest()
         if (!(yield* store.hasRoomForNotes(reader, id))) {
           return yield* new Conflict({ message: `A conversation takes at most ${maxNotes} notes.` })
         }
-        return yield* store.addEntry(reader, id, { kind: "note", content })
+        return yield* store.addEntry(reader, id, { kind: "note", content }, noteId)
       })
       const added: Option.Option<Entry> = yield* store.entry(reader, yield* inTransaction(work))
       if (Option.isNone(added)) return yield* noSuch("conversation")

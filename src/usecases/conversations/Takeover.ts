@@ -15,7 +15,7 @@ import {
 import { type ConversationId, type MessageId, messageIdOf } from "../../domain/Ids.ts"
 import { type Changed, ConversationStates } from "../../store/conversations/ConversationStates.ts"
 import { ConversationStore } from "../../store/conversations/Conversations.ts"
-import { differentRequest, hashOf } from "../accounts/RepeatedRequests.ts"
+import { differentRequest, repeatHash } from "../accounts/RepeatedRequests.ts"
 import * as Content from "../channels/Content.ts"
 import { ConversationControl, type OutgoingMessage } from "./ConversationControl.ts"
 import { Attachments, type StagedFile } from "../chat/widget/Attachments.ts"
@@ -135,10 +135,9 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
         yield* checkFiles(adapters.named((yield* findConversation({ tenantId }, id)).channel), files)
       const { release, stored } = yield* attachments.keep(files)
       const change = { ...transitions.say, by: userId, unanswered: "human" }
-      // The response to a program's repeat is stored with its access token.
-      const isRepeatable = idempotencyKey !== undefined && by.token === undefined
+      const hash = repeatHash(by, id, idempotencyKey)
       const message = {
-        ...(isRepeatable ? { id: messageIdOf(hashOf(userId, id, idempotencyKey)) } : {}),
+        ...(hash === null ? {} : { id: messageIdOf(hash) }),
         content: content === "" ? Content.textOfFiles(stored) : content,
         sent: content,
         attachments: stored,

@@ -71,8 +71,10 @@ const server = TestServer.layer(
 const onFreshData = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.zipRight(reset, Effect.provide(effect, server))
 
-const call = (method: string, path: string, body?: unknown) =>
-  Effect.flatMap(TestServer.TestServer, (test) => test.call(method, path, body === undefined ? {} : { body }))
+const call = (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+  Effect.flatMap(TestServer.TestServer, (test) =>
+    test.call(method, path, { headers, ...(body === undefined ? {} : { body }) })
+  )
 
 const member = Effect.fn(function* ({ tenantId }: Pick<AgentScope, "tenantId">, id: string, role = "agent") {
   const sql = yield* SqlClient.SqlClient
@@ -305,6 +307,35 @@ eachEngineLive("The inbox of a team", (it) => {
       expect((yield* call("DELETE", note)).status).toBe(200)
       expect((yield* recent(path)).entries).toEqual([])
       expect((yield* call("POST", `${path}/notes`, { content: "x".repeat(10_001) })).status).toBe(400)
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("adds a note once per Idempotency-Key of a member, also if repeats are concurrent", () =>
+    Effect.gen(function* () {
+      const { path, scope } = yield* talked
+      const add = (content: string, key: string) =>
+        Effect.map(
+          call("POST", `${path}/notes`, { content }, { "idempotency-key": key }),
+          ({ json, status }) => [status, json.data?.entry.id ?? json.error.code]
+        )
+      const added = yield* Effect.forEach(
+        Array.from({ length: 4 }),
+        () => add(" Owes us forty euros.", "one"),
+        {
+          concurrency: 4
+        }
+      )
+      expect(new Set(added.map(([status, id]) => `${status} ${id}`)).size).toBe(1)
+      expect(added[0]?.[0]).toBe(201)
+      expect(yield* add("Something else.", "one")).toEqual([409, "CONFLICT"])
+      expect(yield* add("Owes us forty euros.", "two words")).toEqual([400, "VALIDATION_ERROR"])
+      const others = [yield* add("Owes us forty euros.", "two")]
+      yield* as(scope, "mbr_2")
+      others.push(yield* add("Owes us forty euros.", "one"))
+      expect(others.map(([status]) => status)).toEqual([201, 201])
+      expect((yield* recent(path)).entries.map(({ id }: { readonly id: string }) => id).toSorted()).toEqual(
+        [added[0], ...others].map((one) => one?.[1]).toSorted()
+      )
     }).pipe(onFreshData)
   )
 

@@ -12,6 +12,7 @@ import {
   ReadFields
 } from "../../../domain/conversations/Inbox.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
+import { IdempotencyHeader } from "../../../domain/IdempotencyKey.ts"
 import { ConversationId } from "../../../domain/Ids.ts"
 import { managed, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { failure, success } from "../../Envelope.ts"
@@ -61,6 +62,7 @@ const label = HttpApiEndpoint.put("label", "/conversations/:id/labels")
 /** For the team only: customers and models never see it. */
 const note = HttpApiEndpoint.post("note", "/conversations/:id/notes")
   .setPath(conversationPath)
+  .setHeaders(IdempotencyHeader)
   .setPayload(NoteFields)
   .addSuccess(success(OneEntry), { status: 201 })
   .addError(failure(ValidationError, NotFound, Conflict, ServiceUnavailable))

@@ -29,8 +29,12 @@ const group = (handlers: GroupHandlers<"inboxWork">) =>
           { id }
         )
       )
-      .handle("note", ({ path: { id }, payload: { content } }) =>
-        audited("conversation.note", (user) => work.note(user, id, content), id).pipe(Effect.bindTo("entry"))
+      .handle("note", ({ headers, path: { id }, payload: { content } }) =>
+        audited(
+          "conversation.note",
+          (user) => work.note(user, id, content, headers["idempotency-key"]),
+          id
+        ).pipe(Effect.bindTo("entry"))
       )
       .handle("removeNote", ({ path: { id, noteId } }) =>
         Effect.as(

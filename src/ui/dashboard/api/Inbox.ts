@@ -117,9 +117,10 @@ export const assign = (id: string, userId: string | null) =>
 export const setLabels = (id: string, labelIds: ReadonlyArray<string>) =>
   call<unknown, typeof LabelsFields.Encoded>("PUT", `/api/conversations/${id}/labels`, { body: { labelIds } })
 
-export const addNote = (id: string, content: string) =>
+export const addNote = (id: string, content: string, idempotencyKey: string) =>
   call<typeof OneEntry.Encoded, typeof NoteFields.Encoded>("POST", `/api/conversations/${id}/notes`, {
-    body: { content }
+    body: { content },
+    idempotencyKey
   })
 
 export const removeNote = (id: string, noteId: string) =>

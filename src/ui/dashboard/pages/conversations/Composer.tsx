@@ -1,7 +1,6 @@
 /** The form for replies and notes of the team, and the messages that are not sent yet. */
 import { useQuery, useQueryClient } from "@tanstack/react-query"
 import { useEffect, useRef, useState, useSyncExternalStore } from "react"
-import { ApiError } from "../../api/Client.ts"
 import { newIdempotencyKey, sendMessage, type State } from "../../api/Conversations.ts"
 import { addNote, inboxItems, reportTyping } from "../../api/Inbox.ts"
 import { Button } from "../../components/Button.tsx"
@@ -27,7 +26,6 @@ const words = texts(
     takes: "Sending a message takes the conversation over from the agent.",
     sending: "Sending …",
     unsent: "Not sent",
-    mayBeStored: "The note may have been stored: look at the conversation before you try again.",
     discard: "Discard"
   },
   {
@@ -42,8 +40,6 @@ const words = texts(
     takes: "Wer eine Nachricht sendet, übernimmt das Gespräch vom Agenten.",
     sending: "Wird gesendet …",
     unsent: "Nicht gesendet",
-    mayBeStored:
-      "Die Notiz ist vielleicht gespeichert: Sehen Sie im Gespräch nach, bevor Sie es noch einmal versuchen.",
     discard: "Verwerfen"
   }
 )
@@ -56,7 +52,7 @@ interface UnsentMessage {
   readonly problem: string | null
   /** A note is for the team only. */
   readonly isNote: boolean
-  /** Sent with each try, so that a reply is not sent twice. */
+  /** Sent with each try, so that nothing is sent twice. */
   readonly idempotencyKey: string
 }
 
@@ -108,7 +104,6 @@ const unsentMessagesOf = (userId: string, id: string): UnsentMessages => {
 }
 
 export const useUnsentMessages = (userId: string, id: string) => {
-  const t = useText(words)
   const reason = useReason()
   const queries = useQueryClient()
   const unsent = unsentMessagesOf(userId, id)
@@ -118,11 +113,9 @@ export const useUnsentMessages = (userId: string, id: string) => {
   /** Sends one message. Returns null, or an error message. */
   const deliver = async ({ content, files, idempotencyKey, isNote }: NewMessage): Promise<string | null> => {
     try {
-      await (isNote ? addNote(id, content) : sendMessage(id, content, files, idempotencyKey))
+      await (isNote ? addNote(id, content, idempotencyKey) : sendMessage(id, content, files, idempotencyKey))
     } catch (problem) {
-      const { sentence } = reason(problem)
-      // Without an answer of the service it is unknown whether the note is stored, and a repeat would store it twice.
-      return isNote && !(problem instanceof ApiError) ? `${sentence} ${t.mayBeStored}` : sentence
+      return reason(problem).sentence
     }
     await queries.invalidateQueries({ queryKey: ["conversations"] }).catch(() => undefined)
     return null
