@@ -1,4 +1,7 @@
-/** Health of the provider of a channel's account: stored with the account, and reported when it changes. */
+/**
+ * Health of the provider of a channel's account: stored with the account, and reported when it changes. A failure to
+ * store it is logged, because the result of the call matters more.
+ */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -8,6 +11,10 @@ import * as Rows from "../Rows.ts"
 
 /** Number of consecutive failed calls after which the account is reported as failing. */
 const minReportedFailures = 5
+
+const orLogged = Effect.catchAllCause((cause) =>
+  Effect.logWarning("The health of a channel could not be stored", cause)
+)
 
 export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
   const reportOf = (type: "channel.failing" | "channel.recovered"): Report => ({
@@ -30,7 +37,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
         returning id, tenant_id, agent_id, channel, failing_since as since, failures = ${minReportedFailures}::int as is_news
       ),
       ${eventWrites(sql, reportOf("channel.failing"))}
-      select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.recordFailure"))
+      select id from changed`.pipe(Rows.none, orLogged, Effect.withSpan("ChannelHealth.recordFailure"))
 
   /** Records a successful call of the account's provider. */
   const recordSuccess = ({ tenantId }: TenantScope, id: ChannelId) =>
@@ -45,7 +52,7 @@ export const makeChannelHealth = Effect.map(SqlClient.SqlClient, (sql) => {
           before.failing_since is not null as is_news
       ),
       ${eventWrites(sql, reportOf("channel.recovered"))}
-      select id from changed`.pipe(Rows.none, Effect.withSpan("ChannelHealth.recordSuccess"))
+      select id from changed`.pipe(Rows.none, orLogged, Effect.withSpan("ChannelHealth.recordSuccess"))
 
   return { recordFailure, recordSuccess } as const
 })

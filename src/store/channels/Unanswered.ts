@@ -13,7 +13,7 @@ import * as Rows from "../Rows.ts"
 /** Maximum number of messages that one reply answers. */
 const maxMessagesPerReply = 1_000
 /** Maximum number of conversations of one sweep. */
-const sweepBatchSize = 100
+export const sweepBatchSize = 100
 
 const LockedConversation = Schema.Struct({ state: ConversationState })
 
@@ -112,7 +112,8 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
 
     /**
      * Conversations of agents in which a message has waited since `before` without a running turn, because the job that
-     * should answer it has died. `fresh`: whether it may still be answered.
+     * should answer it has died. `fresh`: whether it may still be answered. Those that are fresh and have another job, by
+     * their id as its serial key, are left out.
      */
     const listForgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
       sql`/* every tenant: sweep */
@@ -126,7 +127,12 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
             select from agent_runs r join instances i on i.id = r.instance_id
             where r.tenant_id = c.tenant_id and r.conversation_id = c.id and r.status = 'running' and i.lease_until > now()
           )
-        group by c.tenant_id, c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz
+        group by c.tenant_id, c.id having max(m.created_at) < ${DateTime.formatIso(before)}::timestamptz and (
+          max(m.created_at) < ${DateTime.formatIso(freshSince)}::timestamptz or not exists (
+            select from queue_jobs q
+            where q.queue = 'channel-inbound' and q.serial_key = c.id and q.state in ('waiting', 'active')
+          )
+        )
         order by c.id limit ${sweepBatchSize}`.pipe(
         Rows.all(Forgotten),
         Effect.withSpan("UnansweredStore.listForgotten")

@@ -262,13 +262,13 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
           )
           select failures, active, failing as "failingMs" from endpoint`.pipe(Rows.first(Failed))
 
-      /** Cancels pending deliveries of the endpoint. */
+      /** Cancels pending deliveries of the endpoint, unless it is active: it may have been made active meanwhile. */
       const cancel = ({ tenantId }: TenantScope, endpointId: WebhookId) =>
         sql`
           update webhook_deliveries set status = 'cancelled', settled_at = now()
-          where tenant_id = ${tenantId} and endpoint_id = ${endpointId} and status = 'pending'`.pipe(
-          Rows.none
-        )
+          where tenant_id = ${tenantId} and endpoint_id = ${endpointId} and status = 'pending' and not exists (
+            select from webhook_endpoints where tenant_id = ${tenantId} and id = ${endpointId} and status = 'active'
+          )`.pipe(Rows.none)
 
       /**
        * Disables an active endpoint of this address and cancels its pending deliveries. False when it was not active.

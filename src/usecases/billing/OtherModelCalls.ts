@@ -10,6 +10,8 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import { ModelError, ModelRuntime, type ModelRuntimeService } from "../../capabilities/ModelRuntime.ts"
+import { retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
+import { inOwnFiber } from "../../concurrency/InOwnFiber.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { ExhaustedBudget } from "../../domain/billing/Budget.ts"
 import type { Bill } from "../../domain/billing/Cost.ts"
@@ -17,6 +19,7 @@ import { ModelCallKind } from "../../domain/billing/ModelCall.ts"
 import { TurnLimitExceeded } from "../../domain/Errors.ts"
 import { type KeyId, RunId, typeId } from "../../domain/Ids.ts"
 import { OtherModelCallStore } from "../../store/billing/OtherModelCalls.ts"
+import { retryDeadlocks } from "../../store/Deadlock.ts"
 import { ProcessLease } from "../chat/ProcessLease.ts"
 import { billed } from "./BilledModel.ts"
 
@@ -82,7 +85,8 @@ export class OtherModelCalls extends Effect.Service<OtherModelCalls>()("usecases
     const settle = (caller: ModelCaller, kind: ModelCallKind, id: RunId, bills: ReadonlyArray<Bill>) =>
       Effect.suspend(() => {
         countBills(kind, bills)
-        return store.settle(caller, { id, kind, bills })
+        const settling = Effect.orDie(store.settle(caller, { id, kind, bills }))
+        return inOwnFiber(retryDuringOutage(retryDeadlocks(settling)))
       }).pipe(
         // The reservation then ends by its time-out.
         Effect.catchAllCause((cause) => Effect.logWarning("Calls of a model could not be counted", cause))

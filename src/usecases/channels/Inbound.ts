@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { ChannelAdapters } from "../../capabilities/ChannelAdapters.ts"
-import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
+import { JobFailure, JobQueue, type JobQueueError, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { RateLimiter } from "../../capabilities/RateLimiter.ts"
 import type { AliasUpdate, InboundMessage } from "../../domain/channels/Channel.ts"
 import { ConversationChannel } from "../../domain/conversations/Conversation.ts"
@@ -24,7 +24,7 @@ import {
 import { ContactStore } from "../../store/channels/Contacts.ts"
 import { ConversationStates } from "../../store/conversations/ConversationStates.ts"
 import { InboundEvents } from "../../store/channels/InboundEvents.ts"
-import { UnansweredStore } from "../../store/channels/Unanswered.ts"
+import { sweepBatchSize, UnansweredStore } from "../../store/channels/Unanswered.ts"
 import { ChatTurn } from "../chat/ChatTurn.ts"
 import * as TurnMetrics from "../chat/TurnMetrics.ts"
 import { Handoff } from "../conversations/Handoff.ts"
@@ -32,7 +32,7 @@ import { ConversationControl } from "../conversations/ConversationControl.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import { Attachments } from "../chat/widget/Attachments.ts"
 import * as Content from "./Content.ts"
-import { workFor } from "../../concurrency/CurrentOwner.ts"
+import { withOwner, workFor } from "../../concurrency/CurrentOwner.ts"
 import { InboundFiles } from "./InboundFiles.ts"
 import { ChannelSender } from "./ChannelSender.ts"
 import { DeliveryReceipts } from "./DeliveryReceipts.ts"
@@ -282,6 +282,12 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       }
     })
 
+    /** True when files were attached. If they cannot be stored now, another attempt does it; the last one goes on. */
+    const attachFiles = (job: QueueJob, ...given: Parameters<typeof files.attach>) =>
+      Effect.catchAll(files.attach(...given), ({ message }) =>
+        job.lastAttempt ? Effect.succeed(false) : Effect.fail(retryableFailure(message))
+      )
+
     const processMessage = Effect.fn("Inbound.message")(function* (
       job: QueueJob,
       id: InboundEventId,
@@ -291,7 +297,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       if (event.kind === "echo" && (yield* receipts.isOwn(event)))
         return yield* inbox.markProcessed(id, "ours")
       const { conversationId, outcome } = yield* store(id, route, event)
-      if (yield* files.attach(route, conversationId, event)) yield* feed.changed(conversationId, null)
+      if (yield* attachFiles(job, route, conversationId, event)) yield* feed.changed(conversationId, null)
       if (event.media.some(({ data }) => data !== undefined)) yield* inbox.removeFiles(id)
       // Consecutive messages get one answer, by the job of the last one.
       if (yield* inbox.hasWaitingMessage(event)) return
@@ -334,7 +340,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
 
     /**
      * Finds stored messages without an answer whose job died. Fresh ones are queued again; for older ones a human is
-     * requested.
+     * requested. True when there may be more.
      */
     const sweep = Effect.gen(function* () {
       const now = yield* DateTime.now
@@ -343,15 +349,17 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         DateTime.subtractDuration(now, maxReplyAge)
       )
       for (const { fresh, ...conversation } of found) {
-        yield* fresh
+        const work: Effect.Effect<unknown, JobQueueError> = fresh
           ? queue.enqueue("channel-inbound", conversation, { serialKey: conversation.conversationId })
           : handoff.request(conversation, conversation.conversationId, {
               reason: "The agent did not answer in time.",
               by: "service",
               unanswered: "stale"
             })
+        // The job is the tenant's, so that tenants share the workers.
+        yield* withOwner(conversation.tenantId)(work)
       }
-      return false
+      return found.length === sweepBatchSize
     }).pipe(Effect.withSpan("Inbound.sweep"))
 
     return { process, failAbandoned, sweep } as const

@@ -1,8 +1,9 @@
 /**
  * Files of channel messages. They are fetched once the message is stored, by the provider's id or by address, and
- * attached to it. A file that cannot be fetched leaves the message as it is.
+ * attached to it. A file that cannot be fetched leaves the message as it is. If files cannot be stored, none is attached.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Encoding from "effect/Encoding"
@@ -27,6 +28,7 @@ import {
   typeOf
 } from "../../domain/channels/Attachment.ts"
 import type { InboundMedia, InboundMessage } from "../../domain/channels/Channel.ts"
+import { ServiceUnavailable } from "../../domain/Errors.ts"
 import type { ConversationId } from "../../domain/Ids.ts"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
@@ -57,6 +59,11 @@ const fileExtensions: Readonly<Record<string, string>> = {
   "image/gif": "gif",
   "application/pdf": "pdf"
 }
+
+class TooManyFiles extends Data.TaggedError("TooManyFiles")<{}> {}
+
+const notStored = "The files of a message could not be stored"
+const cannotStore = () => new ServiceUnavailable({ message: `${notStored}.` })
 
 interface Fetched {
   readonly bytes: Uint8Array
@@ -216,11 +223,11 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       const one = (media: InboundMedia) =>
         fetchFile(route, media).pipe(
           Effect.tap((file) => Effect.sync(() => fetched.push(file))),
-          Effect.catchAll(({ message }) => logLoss(message))
+          Effect.catchTag("ChannelError", ({ message }) => logLoss(message))
         )
       return Effect.forEach(event.media.slice(0, maxAttachments), one, { discard: true }).pipe(
-        withSharedPermit(limiter, () => "too many" as const),
-        Effect.catchAll((reason) => logLoss(reason)),
+        withSharedPermit(limiter, () => new TooManyFiles()),
+        Effect.catchTag("TooManyFiles", () => logLoss("Too many files are being fetched.")),
         Effect.timeoutTo({ duration: filesTimeout, onTimeout: () => true, onSuccess: () => false }),
         Effect.tap((late) => (late ? logLoss("The files took too long.") : Effect.void)),
         Effect.zipRight(
@@ -239,8 +246,8 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     }
 
     /**
-     * Fetches the files of a stored message and attaches them, unless it has some. True when any was attached. Never
-     * fails.
+     * Fetches the files of a stored message and attaches them, unless it has some. True when any was attached. Fails when
+     * files cannot be stored now: a mail is the only place that has them.
      */
     const attach = Effect.fn("InboundFiles.attach")(function* (
       route: Route,
@@ -250,8 +257,8 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
       if (event.media.length === 0) return false
       if (!(yield* conversations.isWithoutFiles(route, conversationId, event.messageId))) return false
       return yield* attachFiles(route, conversationId, event).pipe(
-        Effect.catchAllCause((cause) =>
-          Effect.as(Effect.logWarning("The files of a message could not be stored", cause), false)
+        Effect.catchAllDefect((defect) =>
+          Effect.zipRight(Effect.logWarning(notStored, defect), cannotStore())
         )
       )
     })

@@ -25,6 +25,7 @@ import { DedupeStore } from "../../capabilities/DedupeStore.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { split, splitFormatted } from "../../channels/SplitText.ts"
+import { retryDuringOutage } from "../../concurrency/DatabaseOutage.ts"
 import type { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { withSharedPermit } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
@@ -38,7 +39,8 @@ import {
   unknownOutcome
 } from "../../store/channels/Outbox.ts"
 import { makeChannelHealth } from "../../store/channels/ChannelHealth.ts"
-import { ConversationStates } from "../../store/conversations/ConversationStates.ts"
+import { type Changed, ConversationStates } from "../../store/conversations/ConversationStates.ts"
+import { retryDeadlocks } from "../../store/Deadlock.ts"
 import * as TurnMetrics from "../chat/TurnMetrics.ts"
 import { RealtimeFeed } from "../conversations/RealtimeFeed.ts"
 import { ChannelSettings } from "./ChannelSettings.ts"
@@ -198,7 +200,9 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
 
     /** Releases the key first: otherwise the part would count as one whose answer was lost. */
     const recordRefusal = (to: Recipient, part: OutboxPart, reason: string) =>
-      Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.markRefused(to, part.id, reason))
+      retryDuringOutage(
+        Effect.zipRight(Effect.ignore(keys.release(keyOf(part))), outbox.markRefused(to, part.id, reason))
+      )
 
     /**
      * Sends one part. Interruption waits until the started call has ended or timed out and its answer is stored, so
@@ -220,7 +224,8 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         Effect.interruptible(sendOnce(adapter, to, part, file, resent))
       )
       yield* Fiber.join(callFiber).pipe(
-        Effect.flatMap((id) => outbox.markSent(to, part.id, id)),
+        // Otherwise the customer would get the message again.
+        Effect.flatMap((id) => retryDuringOutage(outbox.markSent(to, part.id, id))),
         Effect.tapError(({ message, reason }) =>
           reason === "Refused" ? recordRefusal(to, part, message) : Effect.void
         )
@@ -254,22 +259,32 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       }
     })
 
-    /** After a permanent refusal a human has to reach the customer in another way. */
-    const handOver = Effect.fn("Outbound.handOver")(function* (
-      scope: TenantScope,
-      conversationId: ConversationId,
-      reason: string
-    ) {
-      const changed = yield* states
-        .change(scope, conversationId, {
-          from: ["AI_ACTIVE"],
-          to: "HUMAN_REQUESTED",
-          reason,
-          unanswered: "human"
-        })
-        .pipe(sql.withTransaction, Effect.orDie)
-      if (Option.isSome(changed)) yield* TurnMetrics.handedOver("service")
-    })
+    /** After a permanent refusal a human has to reach the customer in another way. Needs a transaction. */
+    const requestHuman = (scope: TenantScope, conversationId: ConversationId, reason: string) =>
+      states.change(scope, conversationId, {
+        from: ["AI_ACTIVE"],
+        to: "HUMAN_REQUESTED",
+        reason,
+        unanswered: "human"
+      })
+
+    /** Runs the change of parts and the requests for humans that follow from it in one transaction. */
+    const handOver = <A>(
+      change: Effect.Effect<A>,
+      requests: (changed: A) => ReadonlyArray<Effect.Effect<Option.Option<Changed>>>
+    ) =>
+      Effect.gen(function* () {
+        const changed = yield* change
+        return { changed, requested: yield* Effect.all(requests(changed)) }
+      }).pipe(
+        sql.withTransaction,
+        Effect.orDie,
+        retryDeadlocks,
+        Effect.tap(({ requested }) =>
+          Effect.forEach(requested.filter(Option.isSome), () => TurnMetrics.handedOver("service"))
+        ),
+        Effect.map(({ changed }) => changed)
+      )
 
     const giveUp = Effect.fn("Outbound.giveUp")(function* (
       scope: TenantScope,
@@ -278,8 +293,11 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       reason: string,
       isPermanent: boolean
     ) {
-      yield* outbox.fail(scope, messageId, reason)
-      if (isPermanent && reason !== unknownOutcome) yield* handOver(scope, conversationId, reason)
+      yield* retryDuringOutage(
+        handOver(outbox.fail(scope, messageId, reason), () =>
+          isPermanent && reason !== unknownOutcome ? [requestHuman(scope, conversationId, reason)] : []
+        )
+      )
       yield* Effect.logError("A message could not be sent", messageId, reason)
       yield* feed.changed(conversationId, null)
     })
@@ -335,12 +353,14 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
      * accepted.
      */
     const recordDelivery = Effect.fn("Outbound.recordDelivery")(function* (status: DeliveryStatus) {
-      const parts = yield* outbox.recordDelivery(status)
-      if (status.delivery !== "failed") return
-      for (const { conversationId, lastError, tenantId } of parts) {
-        yield* handOver({ tenantId }, conversationId, lastError ?? "")
-        yield* feed.changed(conversationId, null)
-      }
+      const record = outbox.recordDelivery(status)
+      if (status.delivery !== "failed") return yield* Effect.asVoid(record)
+      const parts = yield* handOver(record, (failed) =>
+        failed.map(({ conversationId, lastError, tenantId }) =>
+          requestHuman({ tenantId }, conversationId, lastError ?? "")
+        )
+      )
+      for (const { conversationId } of parts) yield* feed.changed(conversationId, null)
     })
 
     return { post, process, failAbandoned, markSeen, isOwn, recordDelivery } as const

@@ -862,4 +862,29 @@ eachEngineLive("A stored message whose job has died", (it) => {
       expect(yield* rows("select id from messages where role = 'user' and answered_by is null")).toEqual([])
     }).pipe(onFreshData)
   )
+
+  it.scoped("is queued once, as work of its tenant, however often the sweep finds it", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      yield* channelOf(scope)
+      const { reply } = yield* Script
+      yield* Ref.set(reply, () =>
+        Stream.fail(new ModelError({ reason: "Rejected", message: "no", retryable: false }))
+      )
+      const inbound = yield* Inbound
+      for (const id of yield* accept(yield* message())) yield* Effect.flip(inbound.process(job(id)))
+      yield* rows("delete from queue_jobs")
+      yield* rows("update conversations set state = 'AI_ACTIVE'")
+      yield* rows("update messages set answered_by = null, created_at = created_at - interval '8 minutes'")
+      yield* inbound.sweep
+      yield* inbound.sweep
+      expect(yield* rows("select queue, owner from queue_jobs")).toEqual([
+        { queue: "channel-inbound", owner: scope.tenantId }
+      ])
+      // When it becomes too old, the job that still waits does not keep the team from hearing of it.
+      yield* rows("update messages set created_at = created_at - interval '8 minutes'")
+      yield* inbound.sweep
+      expect(yield* states).toEqual(["HUMAN_REQUESTED"])
+    }).pipe(onFreshData)
+  )
 })

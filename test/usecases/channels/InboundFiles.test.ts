@@ -4,14 +4,18 @@ import * as Effect from "effect/Effect"
 import * as Ref from "effect/Ref"
 import { ArtifactStore, refOf } from "../../../src/capabilities/ArtifactStore.ts"
 import { ChannelError } from "../../../src/capabilities/ChannelAdapters.ts"
+import { Inbound } from "../../../src/usecases/channels/Inbound.ts"
 import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import * as Fixtures from "../../Fixtures.ts"
+import { failsOnce } from "../../FailingWrites.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { Script } from "../chat/TurnHarness.ts"
 import {
+  accept,
   channelOf,
   failures,
   inboundLayer,
+  job,
   message,
   provided,
   receive,
@@ -172,6 +176,38 @@ eachEngineLive("A file of a channel's message", (it) => {
       expect(yield* transcript).toEqual(["1 user: [image]", "2 agent: Hello"])
       expect(yield* attachments).toEqual([[]])
       expect(yield* kept).toBe(0)
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("that cannot be stored now is stored by the next attempt; the last one answers without it", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const inbound = yield* Inbound
+      // A mail contains its files. Nobody else has them.
+      const media = [{ kind: "document" as const, data: pdf.toString("base64"), fileName: "order.pdf" }]
+      const [first, second] = yield* accept(
+        yield* message({ kind: "media", text: "My order", media }),
+        yield* message({ kind: "media", text: "Again", media })
+      )
+      if (first === undefined || second === undefined) return expect.unreachable()
+      for (const table of ["artifact_claims", "conversation_artifacts"]) {
+        const failed = yield* Effect.flip(failsOnce(table, "true", "57P01", inbound.process(job(first))))
+        expect(failed).toMatchObject({ fatal: false })
+        expect(yield* transcript).toEqual(["1 user: My order"])
+        expect(yield* attachments).toEqual([[]])
+      }
+      yield* inbound.process(job(first))
+      expect(yield* attachments).toMatchObject([[{ name: "order.pdf", size: pdf.length }]])
+      yield* failsOnce(
+        "artifact_claims",
+        "true",
+        "57P01",
+        inbound.process(job(second, { lastAttempt: true }))
+      )
+      expect((yield* transcript).slice(-2)).toEqual([
+        expect.stringMatching(/user: Again$/),
+        expect.stringMatching(/agent: Hello$/)
+      ])
     }).pipe(onFreshData)
   )
 })

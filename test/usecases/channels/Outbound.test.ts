@@ -4,6 +4,7 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as TestServices from "effect/TestServices"
 import { ArtifactStore, layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as DedupeSql from "../../../src/capabilities/DedupeStore/Sql.ts"
 import * as QueueTable from "../../../src/capabilities/JobQueue/Table.ts"
@@ -28,6 +29,7 @@ import { counterValue } from "../../Counters.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { channelSettings } from "../../channels/Settings.ts"
 import { eachEngine, reset } from "../../TestDatabase.ts"
+import { failsOnce } from "../../FailingWrites.ts"
 import { account, message } from "./InboundHarness.ts"
 
 const lost = () => new ChannelError({ reason: "Unknown", message: "Lost.", retryable: true })
@@ -94,6 +96,9 @@ const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
     uploads = []
     receipts = []
   }).pipe(Effect.zipRight(reset), Effect.zipRight(Effect.provide(test, outboundLayer)))
+
+/** With the real clock, for pauses between attempts to reach the database. */
+const onFreshDataLive = <A, E, R>(test: Effect.Effect<A, E, R>) => TestServices.provideLive(onFreshData(test))
 
 const conversationId = ConversationId.make("cnv_1")
 const messageId = MessageId.make("msg_1")
@@ -420,6 +425,71 @@ eachEngine("A message sent through a channel", (it) => {
         yield* sql`update conversations set state = 'AI_ACTIVE', handoff_reason = null`
         yield* outbound.recordDelivery(failed)
         expect(yield* state).toEqual([{ state: "AI_ACTIVE", reason: null }])
+      })
+    )
+  )
+
+  it.effect("is stored as sent, or as refused, also if the database stops meanwhile", () =>
+    onFreshDataLive(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        answers = [Effect.fail(busy())]
+        yield* Effect.flip(failsOnce("channel_outbox", "new.state = 'pending'", "57P01", attempt(1)))
+        expect(yield* rows).toMatchObject([{ state: "pending", attempts: 1, error: "Busy." }])
+        yield* failsOnce("channel_outbox", "new.state = 'sent'", "57P01", attempt(2))
+        yield* attempt(3)
+        expect(calls).toHaveLength(2)
+        expect(yield* rows).toMatchObject([{ state: "sent", resent: false, provider: "wamid.out.2" }])
+      })
+    )
+  )
+
+  it.effect("is stored as sent, or as refused, if the health of its channel cannot be stored", () =>
+    onFreshDataLive(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        answers = [Effect.fail(busy()), Effect.fail(busy())]
+        yield* Effect.flip(failsOnce("channels", "new.failures = 1", "40P01", attempt(1)))
+        expect(yield* rows).toMatchObject([{ state: "pending", error: "Busy." }])
+        yield* Effect.flip(attempt(2))
+        yield* failsOnce("channels", "new.failures = 0", "40P01", attempt(3))
+        expect(calls).toHaveLength(3)
+        expect(yield* rows).toMatchObject([{ state: "sent", resent: false }])
+      })
+    )
+  )
+
+  it.effect("requests a human after a permanent refusal, also if the database stops meanwhile", () =>
+    onFreshDataLive(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        answers = [Effect.fail(closed())]
+        yield* Effect.flip(failsOnce("conversations", "new.state = 'HUMAN_REQUESTED'", "57P01", attempt(3)))
+        expect(yield* rows).toMatchObject([{ state: "failed", error: "The window is closed." }])
+        const sql = yield* SqlClient.SqlClient
+        expect(yield* sql`select state from conversations`).toEqual([{ state: "HUMAN_REQUESTED" }])
+      })
+    )
+  )
+
+  it.effect("requests a human when a status is delivered again that could not be processed", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        yield* attempt(1)
+        const outbound = yield* Outbound
+        const failed = outbound.recordDelivery(
+          status({ providerMessageId: "wamid.out.1", delivery: "failed", error: "Undeliverable" })
+        )
+        yield* Effect.exit(failsOnce("conversations", "new.state = 'HUMAN_REQUESTED'", "57P01", failed))
+        yield* failed
+        expect(yield* rows).toMatchObject([{ state: "failed", error: "Undeliverable" }])
+        const sql = yield* SqlClient.SqlClient
+        expect(yield* sql`select state from conversations`).toEqual([{ state: "HUMAN_REQUESTED" }])
       })
     )
   )

@@ -799,4 +799,21 @@ eachEngineLive("Webhook events", (it) => {
       })
     )
   )
+
+  it.effect("are not cancelled by a worker that found their webhook disabled, once it is active again", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const { id } = yield* endpoint(scope, ["turn.settled"])
+        yield* begin(scope)
+        yield* (yield* ProcessLeases).sweep
+        const store = yield* WebhookDeliveryStore
+        // The worker has read the webhook before an admin has made it active.
+        yield* store.cancel(scope, id)
+        expect((yield* deliveries).map(({ status }) => status)).toEqual(["pending"])
+        yield* (yield* WebhookEndpoints).patch(scope, id, { status: "disabled" })
+        expect((yield* deliveries).map(({ status }) => status)).toEqual(["cancelled"])
+      })
+    )
+  )
 })
