@@ -1,6 +1,7 @@
 /**
  * Files of channel messages. They are fetched once the message is stored, by the provider's id or by address, and
- * attached to it. A file that cannot be fetched leaves the message as it is. If files cannot be stored, none is attached.
+ * attached to it. A file that cannot be fetched leaves the message as it is. If files cannot be stored, none is
+ * attached.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
@@ -246,8 +247,8 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
     }
 
     /**
-     * Fetches the files of a stored message and attaches them, unless it has some. True when any was attached. Fails when
-     * files cannot be stored now: a mail is the only place that has them.
+     * Fetches the files of a stored message and attaches them, unless it has some. True when any was attached. Fails
+     * when files cannot be stored now: a mail is the only place that has them.
      */
     const attach = Effect.fn("InboundFiles.attach")(function* (
       route: Route,
