@@ -183,7 +183,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     const { context, page } = await visit()
     await open(page)
     stub.script.push({
-      text: "شغّل هذا الأمر:\n\n```\nnpx spoke serve --port 8787\n```\n\nThen open the page."
+      text: "شغّل هذا الأمر في مجلد المشروع ثم انتظر قليلا حتى يبدأ.\n\nشغّل هذا:\n\n```\nnpx spoke serve\n```\n\nThen open the page."
     })
     await say(page, "How do I start it?")
     await page.getByRole("button", { name: "Helpful", exact: true }).waitFor()
@@ -197,7 +197,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
           const words = range.getBoundingClientRect()
           return words.left - box.left < box.right - words.right ? "left" : "right"
         })
-    expect(await edges("شغّل هذا الأمر:")).toBe("right")
+    expect(await edges("شغّل هذا:")).toBe("right")
     expect(await edges("npx spoke serve")).toBe("left")
     expect(await edges("Then open the page.")).toBe("left")
     const code = bubbles(page).getByText("npx spoke serve")
