@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)("The dashboard's usage, team, people and audit", ()
 
   it("find a person by their id, hand out what is stored and erase it", async () => {
     await visit("People")
-    await page.getByLabel("Your own id of the person").fill("ada")
+    await page.getByLabel("Your own ID of the person").fill("ada")
     await page.getByRole("button", { name: "Search" }).click()
     await page.getByRole("cell", { name: "ada", exact: true }).waitFor()
     await look(page, "people")

@@ -221,7 +221,7 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await openPart(page, "Channels")
     await page.getByRole("button", { name: "New channel" }).first().click()
     const dialog = page.getByRole("dialog")
-    await dialog.getByLabel("Phone number id").fill("1234567890")
+    await dialog.getByLabel("Phone number ID").fill("1234567890")
     await dialog.getByLabel("Access token").fill("a-token-of-the-provider")
     await dialog.getByRole("button", { name: "Create" }).click()
     await page.getByRole("cell", { name: "1234567890", exact: true }).waitFor()

@@ -127,6 +127,37 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     expect(size).toBe(png.length)
   })
 
+  it("are printed with all messages, and without controls", async () => {
+    const navigation = page.getByRole("navigation", { name: "Main navigation" })
+    await page.setViewportSize({ width: 720, height: 400 })
+    await page.emulateMedia({ media: "print" })
+    expect(await page.getByRole("textbox").filter({ visible: true }).count()).toBe(0)
+    expect(await page.getByRole("button").filter({ visible: true }).count()).toBe(0)
+    expect(await navigation.isVisible()).toBe(false)
+    const messages = page.getByRole("article")
+    expect(await messages.count()).toBeGreaterThan(3)
+    const clipped = await messages.evaluateAll(
+      (all) =>
+        all.filter((element) => {
+          const { bottom, top } = element.getBoundingClientRect()
+          for (
+            let box = element.parentElement;
+            box !== null && box !== document.body;
+            box = box.parentElement
+          ) {
+            const edge = box.getBoundingClientRect()
+            if (getComputedStyle(box).overflowY !== "visible" && (top < edge.top || bottom > edge.bottom))
+              return true
+          }
+          return bottom > document.documentElement.scrollHeight + 1
+        }).length
+    )
+    expect(clipped).toBe(0)
+    await page.emulateMedia({ media: null })
+    await page.setViewportSize({ width: 1280, height: 860 })
+    await navigation.waitFor()
+  })
+
   it("are shown without the agent's name if it cannot be loaded", async () => {
     const colleague = await (await browser.newContext(desktop)).newPage()
     let tries = 0

@@ -134,7 +134,7 @@ const dialogs: Readonly<Record<string, DialogView>> = {
   },
   channel: { page: "agent-channels", button: /New channel|Neuer Kanal/ },
   "canned-replies": { page: "conversation-taken", button: /Canned replies|Textbausteine/ },
-  correction: { page: "document", button: /Write a correction|Berichtigung schreiben/ },
+  correction: { page: "document", button: /Write a correction|Korrektur schreiben/ },
   webhook: { page: "webhooks", button: /New webhook|Neuer Webhook/ },
   token: { page: "tokens", button: /New token|Neues Token/ },
   budget: { page: "usage", button: /Set budget|Budget setzen/ },

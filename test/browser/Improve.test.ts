@@ -143,7 +143,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
     await approve.click()
     await page.getByText(/can be changed in its source/u).waitFor()
     await page.getByRole("link", { name: "All corrections" }).click()
-    await page.getByRole("cell", { name: "approved", exact: true }).waitFor()
+    await page.getByRole("cell", { name: "Approved", exact: true }).waitFor()
     expect((await own("GET", `/api/agents/${agentId}/cases`)).cases).toMatchObject([
       { question: "Where is the umbrella stand of the house?" }
     ])
@@ -157,7 +157,7 @@ describe.skipIf(!hasBrowser)("What can be improved about an agent", () => {
       .click()
     await page.getByRole("button", { name: "Discard", exact: true }).click()
     await page.getByRole("alertdialog").getByRole("button", { name: "Discard" }).click()
-    await page.getByRole("cell", { name: "approved", exact: true }).waitFor()
+    await page.getByRole("cell", { name: "Approved", exact: true }).waitFor()
     expect((await own("GET", `/api/agents/${agentId}/corrections`)).corrections).toHaveLength(1)
   })
 

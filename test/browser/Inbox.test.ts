@@ -129,6 +129,7 @@ describe.skipIf(!hasBrowser)("The team's inbox", () => {
   it("writes notes that no customer hears", async () => {
     await page.getByRole("button", { name: "Note", exact: true }).click()
     await page.getByLabel("Note", { exact: true }).fill("Owes us forty euros.")
+    await page.getByRole("button", { name: "Add note", exact: true }).waitFor()
     await look(page, "inbox-note")
     await page.keyboard.press("Enter")
     const note = page.getByRole("article", { name: "Private note by owner@example.com" })

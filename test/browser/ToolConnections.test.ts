@@ -86,7 +86,7 @@ describe.skipIf(!hasBrowser)("A tool with OAuth in a browser", () => {
 
   it("is connected at the authorization server, says that more scopes are needed, and gets them", async () => {
     const { context, page, wrong } = await opened(desktop)
-    await page.getByText("not connected").waitFor()
+    await page.getByText("Not connected").waitFor()
     await pictures(page, "unconnected")
 
     await page.getByRole("button", { name: "Connect: handbook" }).click()
@@ -96,7 +96,7 @@ describe.skipIf(!hasBrowser)("A tool with OAuth in a browser", () => {
     await page.getByRole("button", { name: "Continue" }).click()
     await page.getByRole("status").getByText("The tool is connected.").waitFor()
     expect(page.url()).toBe(`${spoke.url}/app/agents/${agentId}/tools?connection=made`)
-    await page.getByText("connected", { exact: true }).waitFor()
+    await page.getByText("Connected", { exact: true }).waitFor()
     await page.getByText(authorization.issuer).waitFor()
     await pictures(page, "connected")
     await ask()
@@ -109,14 +109,14 @@ describe.skipIf(!hasBrowser)("A tool with OAuth in a browser", () => {
     mcp.behaviour.requiredScopes = () => ["mcp:write"]
     await ask()
     await page.goto(`${spoke.url}/app/agents/${agentId}/tools`)
-    await page.getByText("more scopes needed").waitFor()
+    await page.getByText("More scopes needed").waitFor()
     await page.getByText("mcp:write", { exact: true }).waitFor()
     await pictures(page, "insufficient")
 
     await page.getByRole("button", { name: "Connect again: handbook" }).click()
     await page.getByText("mcp:write").waitFor()
     await page.getByRole("button", { name: "Continue" }).click()
-    await page.getByText("connected", { exact: true }).waitFor()
+    await page.getByText("Connected", { exact: true }).waitFor()
     await ask()
     expect(authorization.scopesOf(mcp.tokens.at(-1) ?? "")).toEqual(["mcp:tools", "mcp:write"])
     expect(wrong).toEqual([])

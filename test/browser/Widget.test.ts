@@ -179,6 +179,33 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
+  it("sets code from left to right in a reply that runs from right to left, and each paragraph by its letters", async () => {
+    const { context, page } = await visit()
+    await open(page)
+    stub.script.push({
+      text: "شغّل هذا الأمر في مجلد المشروع ثم انتظر قليلا حتى يبدأ.\n\nشغّل هذا:\n\n```\nnpx spoke serve\n```\n\nThen open the page."
+    })
+    await say(page, "How do I start it?")
+    await page.getByRole("button", { name: "Helpful", exact: true }).waitFor()
+    const edges = (text: string) =>
+      bubbles(page)
+        .getByText(text)
+        .evaluate((element) => {
+          const range = document.createRange()
+          range.selectNodeContents(element)
+          const box = (element.closest("p, pre") ?? element).getBoundingClientRect()
+          const words = range.getBoundingClientRect()
+          return words.left - box.left < box.right - words.right ? "left" : "right"
+        })
+    expect(await edges("شغّل هذا:")).toBe("right")
+    expect(await edges("npx spoke serve")).toBe("left")
+    expect(await edges("Then open the page.")).toBe("left")
+    const code = bubbles(page).getByText("npx spoke serve")
+    expect(await code.evaluate((element) => getComputedStyle(element).direction)).toBe("ltr")
+    await look(page, "widget-right-to-left")
+    await context.close()
+  })
+
   it("shows the Markdown source of a reply if the page's policy forbids the renderer", async () => {
     const { context, page } = await visit()
     await page.route("**/widget-markdown.js*", (route) => route.abort())

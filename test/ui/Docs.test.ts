@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest"
-import type { Endpoint } from "../../src/ui/docs/Description.ts"
+import { boundsOf, type Endpoint } from "../../src/ui/docs/Description.ts"
 import { findSections, type Section } from "../../src/ui/docs/findSections.ts"
 import { curlOf, requestOf } from "../../src/ui/docs/Request.ts"
 
@@ -64,5 +64,17 @@ describe("A request of the reference", () => {
     expect(line).toContain(`-d '{"a": "it'\\''s"}'`)
     expect(line).toContain('"x-api-key: $SPOKE_API_KEY"')
     expect(line).not.toContain("secret-key")
+  })
+})
+
+describe("The bounds of a value in the API reference", () => {
+  it("are one range with separated thousands, and one character is not several", () => {
+    expect(boundsOf({ minLength: 1, maxLength: 32_000 })).toBe("1 to 32,000 characters")
+    expect(boundsOf({ minLength: 1 })).toBe("at least 1 character")
+    expect(boundsOf({ minLength: 0, maxLength: 200 })).toBe("at most 200 characters")
+    expect(boundsOf({ minimum: 0, maximum: 1 })).toBe("0 to 1")
+    expect(boundsOf({ minimum: 5 })).toBe("at least 5")
+    expect(boundsOf({ minLength: 8, maxLength: 8 })).toBe("8 characters")
+    expect(boundsOf({})).toBe("")
   })
 })

@@ -93,13 +93,23 @@ export const typeOf = (node: SchemaNode): string => {
   return node.type ?? "any value"
 }
 
+const range = (least: number | undefined, most: number | undefined): string => {
+  const number = (value: number) => value.toLocaleString("en")
+  if (least !== undefined && most !== undefined) {
+    return least === most ? number(most) : `${number(least)} to ${number(most)}`
+  }
+  return least !== undefined
+    ? `at least ${number(least)}`
+    : most !== undefined
+      ? `at most ${number(most)}`
+      : ""
+}
+
 /** The bounds of a value as text; empty if there are none. */
-export const boundsOf = ({ maxLength, maximum, minLength, minimum }: SchemaNode): string =>
-  [
-    minimum === undefined ? "" : `at least ${minimum}`,
-    maximum === undefined ? "" : `at most ${maximum}`,
-    minLength === undefined || minLength === 0 ? "" : `at least ${minLength} characters`,
-    maxLength === undefined ? "" : `at most ${maxLength} characters`
-  ]
+export const boundsOf = ({ maxLength, maximum, minLength, minimum }: SchemaNode): string => {
+  const length = range(minLength === 0 ? undefined : minLength, maxLength)
+  const unit = (maxLength ?? minLength) === 1 ? "character" : "characters"
+  return [range(minimum, maximum), length === "" ? "" : `${length} ${unit}`]
     .filter((text) => text !== "")
     .join(", ")
+}

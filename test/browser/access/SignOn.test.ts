@@ -104,6 +104,34 @@ describe.skipIf(!hasBrowser)("Single sign-on in a browser", () => {
     await context.close()
   })
 
+  it("asks for the e-mail address where none is entered", async () => {
+    const context = await browser.newContext(desktop)
+    const page = await context.newPage()
+    const asked: Array<string> = []
+    await page.route("**/api/auth/sso", (route) => {
+      asked.push(route.request().postData() ?? "")
+      return route.fulfill({ json: { data: { url: `${spoke.url}/elsewhere` } } })
+    })
+    await page.goto(`${spoke.url}/`)
+    const email = page.getByLabel("E-mail")
+    await page.getByLabel("Password").focus()
+    await page.getByRole("button", { name: "Continue with single sign-on" }).click()
+    const message = page.locator("main [id$=-error]")
+    await message.waitFor()
+    expect(await email.getAttribute("aria-describedby")).toBe(await message.getAttribute("id"))
+    expect(await email.evaluate((field) => field.matches(":focus"))).toBe(true)
+    expect(await email.getAttribute("aria-invalid")).toBe("true")
+    expect(asked).toEqual([])
+    await look(page, "sign-on-without-address")
+    await email.fill("ada@acme.example")
+    await message.waitFor({ state: "detached" })
+    const begun = page.waitForURL("**/elsewhere")
+    await page.getByRole("button", { name: "Continue with single sign-on" }).click()
+    await begun
+    expect(asked).toEqual([JSON.stringify({ email: "ada@acme.example" })])
+    await context.close()
+  })
+
   it("can be begun again after the browser's way back to a page that it kept", async () => {
     const context = await browser.newContext(desktop)
     const page = await context.newPage()

@@ -183,9 +183,12 @@ export const SignIn = () => {
           {t.title}
         </Button>
         <Button
-          disabled={!email.includes("@")}
           busy={signOn.isPending || signOn.isSuccess}
-          onClick={() => signOn.mutate()}
+          onClick={({ currentTarget }) => {
+            // An address that is missing or no address is reported below its field, which gets the focus.
+            const field = currentTarget.form?.elements.namedItem("email")
+            if (field instanceof HTMLInputElement && field.checkValidity()) signOn.mutate()
+          }}
         >
           {t.signOn}
         </Button>

@@ -119,6 +119,8 @@ export interface MessageFormProps {
   readonly allowsFiles?: boolean
   /** Whether files may be sent without a text. */
   readonly allowsEmptyText?: boolean
+  /** The label of the send button; "Send" by default. */
+  readonly action?: string
   /** Shown instead of the send button while sending is not possible. */
   readonly busy?: ReactNode
   readonly onSend: (message: string, files: ReadonlyArray<File>) => void
@@ -133,6 +135,7 @@ export interface MessageFormProps {
 }
 
 export const MessageForm = ({
+  action,
   allowsFiles = true,
   busy,
   children,
@@ -284,7 +287,7 @@ export const MessageForm = ({
         <span>
           {busy ?? (
             <Button kind="primary" type="submit">
-              {t.send}
+              {action ?? t.send}
             </Button>
           )}
         </span>

@@ -21,7 +21,7 @@ export interface PassageScores {
 const words = texts(
   {
     passages: "Passages",
-    cited: "cited",
+    cited: "Cited",
     score: (share: string) => `Score ${share}`,
     byWords: (share: string) => `Words ${share}`,
     byMeaning: (share: string) => `Meaning ${share}`,
@@ -31,7 +31,7 @@ const words = texts(
   },
   {
     passages: "Abschnitte",
-    cited: "zitiert",
+    cited: "Zitiert",
     score: (share: string) => `Wert ${share}`,
     byWords: (share: string) => `Wörter ${share}`,
     byMeaning: (share: string) => `Bedeutung ${share}`,

@@ -54,9 +54,9 @@ const words = texts(
     unpriced: "Model cost unknown",
     tokens: (inputTokens: string, outputTokens: string) =>
       `${inputTokens} tokens read, ${outputTokens} written`,
-    running: "running",
-    complete: "done",
-    failed: "failed",
+    running: "Running",
+    complete: "Done",
+    failed: "Failed",
     label: (event: RunEvent) => event.label
   },
   {
@@ -69,9 +69,9 @@ const words = texts(
     unpriced: "Modellkosten unbekannt",
     tokens: (inputTokens: string, outputTokens: string) =>
       `${inputTokens} Tokens gelesen, ${outputTokens} geschrieben`,
-    running: "läuft",
-    complete: "fertig",
-    failed: "fehlgeschlagen",
+    running: "Läuft",
+    complete: "Fertig",
+    failed: "Fehlgeschlagen",
     label: (event: RunEvent) => germanLabels[event.type]?.(toolOf(event)) ?? event.label
   }
 )

@@ -15,29 +15,30 @@ import { LoadMore } from "../../components/LoadMore.tsx"
 
 const words = texts(
   {
-    passed: "passes",
-    failed: "fails",
-    open: "not asked yet",
+    passed: "Passes",
+    failed: "Fails",
+    open: "Not asked yet",
     before: "Baseline",
     after: "Now",
-    none: "no reply",
+    none: "No reply",
     same: "The same reply",
     worse: "Clearly fewer test cases pass than in the baseline.",
     notWorse: "Not clearly worse than the baseline.",
-    rate: (share: string, low: string, high: string) => `${share} pass (95 %: ${low} to ${high})`,
+    rate: (share: string, low: string, high: string) => `${share} pass (95% confidence: ${low} to ${high})`,
     tokens: (input: string, output: string) => `${input} tokens read, ${output} written`
   },
   {
-    passed: "bestanden",
-    failed: "nicht bestanden",
-    open: "noch nicht gefragt",
+    passed: "Bestanden",
+    failed: "Nicht bestanden",
+    open: "Noch nicht gefragt",
     before: "Vergleich",
     after: "Jetzt",
-    none: "keine Antwort",
+    none: "Keine Antwort",
     same: "Dieselbe Antwort",
     worse: "Deutlich weniger Testfälle werden bestanden als im Vergleich.",
     notWorse: "Nicht deutlich schlechter als der Vergleich.",
-    rate: (share: string, low: string, high: string) => `${share} bestanden (95 %: ${low} bis ${high})`,
+    rate: (share: string, low: string, high: string) =>
+      `${share} bestanden (mit 95 % Sicherheit: ${low} bis ${high})`,
     tokens: (input: string, output: string) => `${input} Tokens gelesen, ${output} geschrieben`
   }
 )

@@ -46,7 +46,7 @@ const words = texts(
     emptyLead:
       "An experiment asks all test cases of a version and shows what came of each, beside the version that answers now. No customer sees it, and no tool is called.",
     version: "Version",
-    draft: "settings of a file",
+    draft: "Settings of a file",
     newest: (version: number) => `Version ${version}, the newest`,
     published: (version: number) => `Version ${version}, which answers now`,
     other: "Another model",
@@ -55,11 +55,11 @@ const words = texts(
     status: "Status",
     result: "Passed",
     actions: "Actions",
-    queued: "waits",
-    running: "under way",
-    complete: "complete",
-    cancelled: "cancelled",
-    failed: "failed",
+    queued: "Waits",
+    running: "Under way",
+    complete: "Complete",
+    cancelled: "Cancelled",
+    failed: "Failed",
     of: (passed: number, total: number) => `${passed} of ${total}`,
     show: "Show",
     stop: "Stop",
@@ -91,11 +91,11 @@ const words = texts(
     status: "Stand",
     result: "Bestanden",
     actions: "Aktionen",
-    queued: "wartet",
-    running: "läuft",
-    complete: "fertig",
-    cancelled: "abgebrochen",
-    failed: "gescheitert",
+    queued: "Wartet",
+    running: "Läuft",
+    complete: "Fertig",
+    cancelled: "Abgebrochen",
+    failed: "Gescheitert",
     of: (passed: number, total: number) => `${passed} von ${total}`,
     show: "Zeigen",
     stop: "Anhalten",
@@ -113,6 +113,7 @@ const words = texts(
 
 const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: () => void }) => {
   const t = useText(words)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { id, publishedVersion, version: newest } = agent
   const [version, setVersion] = useState(String(newest))
@@ -148,9 +149,12 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
         }
       />
       <TextField label={t.other} help={t.otherHelp} value={model} onChange={setModel} />
-      <Button kind="primary" type="submit" busy={attempt.isPending}>
-        {t.run}
-      </Button>
+      <Buttons>
+        <Button onClick={onClose}>{common.cancel}</Button>
+        <Button kind="primary" type="submit" busy={attempt.isPending}>
+          {t.run}
+        </Button>
+      </Buttons>
     </Form>
   )
 }

@@ -27,7 +27,7 @@ const words = texts(
       "A test case is a question, with the sources and facts that its reply has to have. “spoke eval --agent” asks them all.",
     question: "Question",
     expected: "Expected",
-    origin: "From",
+    origin: "Origin",
     refuses: "declines to answer",
     answers: "answers",
     grounded: "supported by sources",
@@ -36,11 +36,11 @@ const words = texts(
     actions: "Actions",
     removal: "Delete test case",
     removalOf: (question: string) => `“${question}” is asked no longer.`,
-    written: "written here",
-    run: "a turn",
-    feedback: "feedback",
-    human: "an answer of the team",
-    file: "a file"
+    written: "Written here",
+    run: "Turn",
+    feedback: "Feedback",
+    human: "Answer of the team",
+    file: "File"
   },
   {
     title: "Testfälle",
@@ -55,7 +55,7 @@ const words = texts(
       "Ein Testfall ist eine Frage, mit den Quellen und Aussagen, die ihre Antwort haben muss. „spoke eval --agent“ stellt sie alle.",
     question: "Frage",
     expected: "Erwartet",
-    origin: "Aus",
+    origin: "Herkunft",
     refuses: "lehnt ab",
     answers: "antwortet",
     grounded: "belegt durch Quellen",
@@ -64,11 +64,11 @@ const words = texts(
     actions: "Aktionen",
     removal: "Testfall löschen",
     removalOf: (question: string) => `„${question}“ wird dann nicht mehr gefragt.`,
-    written: "hier geschrieben",
-    run: "einer Antwort",
-    feedback: "einer Rückmeldung",
-    human: "einer Antwort des Teams",
-    file: "einer Datei"
+    written: "Hier geschrieben",
+    run: "Antwort",
+    feedback: "Rückmeldung",
+    human: "Antwort des Teams",
+    file: "Datei"
   }
 )
 

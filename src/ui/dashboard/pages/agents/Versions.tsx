@@ -42,8 +42,8 @@ const words = texts(
     token: "Access token",
     user: "User",
     operator: "Operator",
-    published: "published",
-    share: (percent: number) => `${percent} % of the conversations`,
+    published: "Published",
+    share: (percent: number) => `${percent}% of the conversations`,
     actions: "Actions",
     publish: "Publish this version",
     force: "Publish all the same",
@@ -71,7 +71,7 @@ const words = texts(
     token: "Zugriffstoken",
     user: "Benutzer",
     operator: "Betreiber",
-    published: "veröffentlicht",
+    published: "Veröffentlicht",
     share: (percent: number) => `${percent} % der Gespräche`,
     actions: "Aktionen",
     publish: "Diese Version veröffentlichen",
@@ -232,7 +232,8 @@ const Versions = ({ agent, user }: PartProps) => {
                 title: t.version,
                 cell: ({ note, published, version }) => (
                   <Cell notes={[note]}>
-                    <strong>{version}</strong> {published ? <Badge tone="good">{t.published}</Badge> : null}
+                    <strong>{`${t.version} ${version}`}</strong>{" "}
+                    {published ? <Badge tone="good">{t.published}</Badge> : null}
                     {split?.version === version ? (
                       <Badge tone="accent">{t.share(Math.round(split.share * 100))}</Badge>
                     ) : null}

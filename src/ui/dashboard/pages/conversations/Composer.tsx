@@ -19,6 +19,7 @@ const words = texts(
     reply: "Reply",
     note: "Note",
     noteOn: (customer: string) => `Note on ${customer}`,
+    addNote: "Add note",
     notePlaceholder: "Write to your team",
     noteHelp: "Only your team sees it: neither the customer nor the agent does.",
     replyTo: (customer: string) => `Reply to ${customer}`,
@@ -33,6 +34,7 @@ const words = texts(
     reply: "Antwort",
     note: "Notiz",
     noteOn: (customer: string) => `Notiz zu ${customer}`,
+    addNote: "Notiz hinzufügen",
     notePlaceholder: "Dem Team schreiben",
     noteHelp: "Nur Ihr Team sieht sie: weder der Kunde noch der Agent.",
     replyTo: (customer: string) => `Antwort an ${customer}`,
@@ -221,6 +223,7 @@ export const Composer = ({ customer, id, customerName, note, send, state }: Comp
           label={t.note}
           placeholder={t.notePlaceholder}
           note={t.noteHelp}
+          action={t.addNote}
           allowsFiles={false}
           field={field}
           onSend={note}

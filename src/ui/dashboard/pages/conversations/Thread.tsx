@@ -189,7 +189,9 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         ) : isUnknownId(query.error) ? (
           <>
             <h1 className="visually-hidden">{title}</h1>
-            <Empty title={t.missing}>{t.missingLead}</Empty>
+            <Empty title={t.missing} action={<Link href={`/conversations${search}`}>{t.back}</Link>}>
+              {t.missingLead}
+            </Empty>
           </>
         ) : (
           <>

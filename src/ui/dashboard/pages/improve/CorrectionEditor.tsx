@@ -57,7 +57,7 @@ const words = texts(
     discard: "Discard",
     discardTitle: "Discard correction",
     discardOf: (question: string) => `The draft for “${question}” is gone. Nobody has been given it.`,
-    approved: "approved",
+    approved: "Approved",
     approvedLead: "The agent gives this answer. It can be changed in its source.",
     toSource: "Open the source",
     toCases: "Test cases"
@@ -91,7 +91,7 @@ const words = texts(
     discard: "Verwerfen",
     discardTitle: "Korrektur verwerfen",
     discardOf: (question: string) => `Der Entwurf für „${question}“ ist dann fort. Niemand hat ihn bekommen.`,
-    approved: "freigegeben",
+    approved: "Freigegeben",
     approvedLead: "Der Agent gibt diese Antwort. Ändern lässt sie sich in ihrer Quelle.",
     toSource: "Quelle öffnen",
     toCases: "Testfälle"

@@ -24,11 +24,11 @@ const words = texts(
     when: "Written",
     actions: "Actions",
     open: "Open",
-    approved: "approved",
-    unwritten: "without an answer",
-    unseen: "draft",
-    replaying: "preview under way",
-    seen: "ready to approve",
+    approved: "Approved",
+    unwritten: "Without an answer",
+    unseen: "Draft",
+    replaying: "Preview under way",
+    seen: "Ready to approve",
     of: (changed: string, turns: string) => `${changed} of ${turns}`
   },
   {
@@ -43,11 +43,11 @@ const words = texts(
     when: "Geschrieben",
     actions: "Aktionen",
     open: "Öffnen",
-    approved: "freigegeben",
-    unwritten: "ohne Antwort",
+    approved: "Freigegeben",
+    unwritten: "Ohne Antwort",
     unseen: "Entwurf",
     replaying: "Vorschau läuft",
-    seen: "bereit zur Freigabe",
+    seen: "Bereit zur Freigabe",
     of: (changed: string, turns: string) => `${changed} von ${turns}`
   }
 )

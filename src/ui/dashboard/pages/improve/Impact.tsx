@@ -28,8 +28,8 @@ const words = texts(
     toSources: "Open the sources",
     once: (ago: string) => `given once, ${ago}`,
     times: (count: string, ago: string) => `given ${count} times, last ${ago}`,
-    changed: "changed",
-    gone: "gone",
+    changed: "Changed",
+    gone: "Gone",
     passages: "What it rested on",
     cut: (count: string) => `Only the newest ${count} turns were looked at.`
   },
@@ -47,8 +47,8 @@ const words = texts(
     toSources: "Quellen öffnen",
     once: (ago: string) => `einmal gegeben, ${ago}`,
     times: (count: string, ago: string) => `${count}-mal gegeben, zuletzt ${ago}`,
-    changed: "geändert",
-    gone: "fort",
+    changed: "Geändert",
+    gone: "Fort",
     passages: "Worauf sie beruhte",
     cut: (count: string) => `Nur die neuesten ${count} Fragen wurden betrachtet.`
   }

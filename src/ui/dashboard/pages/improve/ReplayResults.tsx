@@ -20,7 +20,7 @@ const words = texts(
     none: (turns: string) => `None of ${turns} past answers would change.`,
     one: (turns: string) => `One of ${turns} past answers would change.`,
     some: (changed: string, turns: string) => `These ${changed} of ${turns} past answers would change:`,
-    diverged: "could not be replayed",
+    diverged: "Could not be replayed",
     before: "Before",
     after: "After",
     citations: "The same words; what the answer cites is another.",
@@ -34,7 +34,7 @@ const words = texts(
     one: (turns: string) => `Eine von ${turns} früheren Antworten würde sich ändern.`,
     some: (changed: string, turns: string) =>
       `Diese ${changed} von ${turns} früheren Antworten würden sich ändern:`,
-    diverged: "nicht nachspielbar",
+    diverged: "Nicht nachspielbar",
     before: "Vorher",
     after: "Nachher",
     citations: "Derselbe Wortlaut; die Antwort zitiert etwas anderes.",

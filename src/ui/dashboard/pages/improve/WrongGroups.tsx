@@ -200,7 +200,7 @@ export const WrongGroups = ({ agentId, mayChange, showsTitle }: Props) => {
               {t.emptyLead}
             </Empty>
           ) : (
-            <section aria-label={t.groups}>
+            <section aria-label={t.groups} className={css["groups"]}>
               {showsTitle ? <h2>{t.groups}</h2> : <h2 className="visually-hidden">{t.groups}</h2>}
               {first.isCut ? <p className={css["soft"]}>{t.cut(number(first.turns))}</p> : null}
               <ul className={css["list"]}>

@@ -13,7 +13,7 @@ export const words = texts(
     turns: "Turns",
     outcomes: (answered: string, refused: string) => `${answered} answered, ${refused} without an answer`,
     speed: "First words",
-    speedNote: (p95: string) => `median; 95 % within ${p95}`,
+    speedNote: (p95: string) => `median; 95% within ${p95}`,
     seconds: (value: string) => `${value} s`,
     supported: "Supported by sources",
     supportedNote: (yes: string, partly: string, no: string) =>
@@ -28,7 +28,7 @@ export const words = texts(
     supportedByDay: "Supported by sources, by day",
     speedByDay: "Seconds to the first words, by day",
     median: "Median",
-    p95: "95 % within",
+    p95: "95% within",
     turnsByDay: "Turns by day",
     answeredTurns: "Answered",
     refusedTurns: "Without an answer",

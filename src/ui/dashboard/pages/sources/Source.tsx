@@ -72,7 +72,7 @@ const words = texts(
     daily: "Every day",
     weekly: "Every week",
     off: "Off",
-    id: "Id"
+    id: "ID"
   },
   {
     all: "Alle Quellen",
@@ -99,7 +99,7 @@ const words = texts(
     daily: "Täglich",
     weekly: "Wöchentlich",
     off: "Aus",
-    id: "Id"
+    id: "ID"
   }
 )
 

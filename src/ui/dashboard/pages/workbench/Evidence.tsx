@@ -21,7 +21,7 @@ const words = texts(
     cost: "Cost",
     model: "Model",
     version: "Version",
-    draft: "with unsaved changes",
+    draft: "With unsaved changes",
     raw: "Raw JSON"
   },
   {
@@ -35,7 +35,7 @@ const words = texts(
     cost: "Kosten",
     model: "Modell",
     version: "Version",
-    draft: "mit ungespeicherten Änderungen",
+    draft: "Mit ungespeicherten Änderungen",
     raw: "Rohes JSON"
   }
 )

@@ -9,7 +9,7 @@ const words = texts(
     grant: "Who signs in",
     authorization_code: "A person, with Connect in the list",
     client_credentials: "Nobody: the client itself",
-    clientId: "Client id",
+    clientId: "Client ID",
     clientIdHelp: "Empty: Spoke identifies itself to the authorization server.",
     issuer: "Authorization server",
     issuerHelp: "Its https address. The client's secret is sent there only.",

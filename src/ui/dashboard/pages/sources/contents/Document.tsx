@@ -55,7 +55,7 @@ const words = texts(
     restore: "Zurücknehmen",
     hasExcluded: "Der Abschnitt ist von der Suche ausgenommen.",
     hasRestored: "Der Abschnitt wird wieder gefunden.",
-    correct: "Berichtigung schreiben",
+    correct: "Korrektur schreiben",
     correctHelp:
       "Was in einem Abschnitt geändert würde, wäre bei der nächsten Synchronisierung verloren. Stattdessen entsteht eine Frage mit Ihrer Antwort: Wer sie stellt, bekommt diese Antwort vor allem anderen. Der Abschnitt bleibt, wie er ist; ist er falsch, lässt er sich ausnehmen."
   }
