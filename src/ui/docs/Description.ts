@@ -93,16 +93,11 @@ export const typeOf = (node: SchemaNode): string => {
   return node.type ?? "any value"
 }
 
-const range = (least: number | undefined, most: number | undefined): string => {
+const range = (min: number | undefined, max: number | undefined): string => {
   const number = (value: number) => value.toLocaleString("en")
-  if (least !== undefined && most !== undefined) {
-    return least === most ? number(most) : `${number(least)} to ${number(most)}`
-  }
-  return least !== undefined
-    ? `at least ${number(least)}`
-    : most !== undefined
-      ? `at most ${number(most)}`
-      : ""
+  if (min === undefined) return max === undefined ? "" : `at most ${number(max)}`
+  if (max === undefined) return `at least ${number(min)}`
+  return min === max ? number(max) : `${number(min)} to ${number(max)}`
 }
 
 /** The bounds of a value as text; empty if there are none. */

@@ -48,7 +48,7 @@ const words = texts(
     once: (ago: string) => `einmal gegeben, ${ago}`,
     times: (count: string, ago: string) => `${count}-mal gegeben, zuletzt ${ago}`,
     changed: "Geändert",
-    gone: "Fort",
+    gone: "Entfernt",
     passages: "Worauf sie beruhte",
     cut: (count: string) => `Nur die neuesten ${count} Fragen wurden betrachtet.`
   }
