@@ -139,17 +139,14 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     const clipped = await messages.evaluateAll(
       (all) =>
         all.filter((element) => {
+          const { body, defaultView, documentElement } = element.ownerDocument
           const { bottom, top } = element.getBoundingClientRect()
-          for (
-            let box = element.parentElement;
-            box !== null && box !== document.body;
-            box = box.parentElement
-          ) {
+          for (let box = element.parentElement; box !== null && box !== body; box = box.parentElement) {
             const edge = box.getBoundingClientRect()
-            if (getComputedStyle(box).overflowY !== "visible" && (top < edge.top || bottom > edge.bottom))
-              return true
+            const clips = defaultView?.getComputedStyle(box).overflowY !== "visible"
+            if (clips && (top < edge.top || bottom > edge.bottom)) return true
           }
-          return bottom > document.documentElement.scrollHeight + 1
+          return bottom > documentElement.scrollHeight + 1
         }).length
     )
     expect(clipped).toBe(0)

@@ -191,7 +191,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
       bubbles(page)
         .getByText(text)
         .evaluate((element) => {
-          const range = document.createRange()
+          const range = element.ownerDocument.createRange()
           range.selectNodeContents(element)
           const box = (element.closest("p, pre") ?? element).getBoundingClientRect()
           const words = range.getBoundingClientRect()
@@ -201,7 +201,7 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     expect(await edges("npx spoke serve")).toBe("left")
     expect(await edges("Then open the page.")).toBe("left")
     const code = bubbles(page).getByText("npx spoke serve")
-    expect(await code.evaluate((element) => getComputedStyle(element).direction)).toBe("ltr")
+    expect(await code.evaluate("(element) => getComputedStyle(element).direction")).toBe("ltr")
     await look(page, "widget-right-to-left")
     await context.close()
   })
