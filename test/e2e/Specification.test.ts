@@ -114,8 +114,6 @@ describe("Every answer", () => {
   })
 
   it("lists the problems of a small request, and the first one of a request with thousands", async () => {
-    const { id } = (await post("/v1/sources", { type: "BULK_UPLOAD", name: "Plain", autoSync: false })).body
-      .data.source
     const page = (
       await post("/v1/sources", { type: "URL", name: "P", config: { url: address }, autoSync: false })
     ).body.data.source
@@ -142,8 +140,6 @@ describe("Every answer", () => {
       form: (values) => form({ message: "Hi", filter: JSON.stringify({ sourceIds: values }) }),
       hosted: (values) => hosted({ message: "Hi", filter: { sourceIds: values } }),
       change: (values) => changed(page.id, { url: address, includePatterns: values }),
-      unnamed: (values) =>
-        changed(id, { metadata: Object.fromEntries(values.map((_, at) => [`m${at}`, []])) }),
       tool: (values) => tool({ query: "hours", filter: { sourceIds: values } })
     }
     for (const [route, issues] of Object.entries(routes)) {
