@@ -3,7 +3,6 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
-import * as AllIssues from "../../../domain/AllIssues.ts"
 import { invalidField } from "../../../domain/Errors.ts"
 import * as Json from "../../../domain/Json.ts"
 import { HostedTurnRequest } from "../../../domain/chat/Widget.ts"
@@ -47,7 +46,7 @@ const bodyOf = (fields: Readonly<Record<string, string>>) =>
     (entries) => Object.fromEntries(entries)
   )
 
-const decodeTurn = AllIssues.decodeUnknown(HostedTurnRequest)
+const decodeTurn = Json.decodeUnknown(HostedTurnRequest)
 
 const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", Issues.failWithIssues)
 
