@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as AST from "effect/SchemaAST"
+import * as Json from "../domain/Json.ts"
 import type { FormField, ReaderForm, Words } from "../domain/knowledge/SourceReader.ts"
 import type { DocumentParser } from "./DocumentParser.ts"
 import type { OutboundHttp } from "./OutboundHttp.ts"
@@ -179,7 +180,7 @@ export const sourceReader = <
     settings,
     title
   } = definition
-  const decode = Schema.decodeUnknown(settings, { errors: "all", onExcessProperty: "error" })
+  const decode = Json.decodeUnknown(settings, { onExcessProperty: "error" })
   const encode = Schema.encode(settings)
   const cursorOf = Schema.decodeUnknownOption(cursor)
   const positionOf = Schema.decodeUnknownOption(position)

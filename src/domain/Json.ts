@@ -1,6 +1,6 @@
 /**
- * Parses JSON from outside. The depth is bounded, and characters that the stores do not accept are removed. Walking or
- * writing a parsed value cannot overflow the stack.
+ * Parses and decodes JSON from outside. The depth is bounded, and characters that the stores do not accept are removed.
+ * Walking or writing a parsed value cannot overflow the stack.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -104,3 +104,29 @@ export const segmentsOf = (pointer: string): ReadonlyArray<string> =>
     .slice(1)
     .split("/")
     .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"))
+
+/** Collecting issues takes time for each invalid value, so that a long list of them would occupy the process. */
+const maxValuesWithAllIssues = 256
+
+/** Whether `input` contains at most `maxValuesWithAllIssues` values, nested ones included. */
+const isSmall = (input: unknown): boolean => {
+  const unread = [input]
+  for (let count = 1; unread.length > 0;) {
+    const value = unread.pop()
+    if (typeof value !== "object" || value === null) continue
+    const members = Object.values(value)
+    count += members.length
+    if (count > maxValuesWithAllIssues) return false
+    unread.push(...members)
+  }
+  return true
+}
+
+/** Decodes with `schema`. Fails with all issues of a small input, else with the first one. */
+export const decodeUnknown = <A, I, R>(
+  schema: Schema.Schema<A, I, R>,
+  options: { readonly onExcessProperty?: "error" } = {}
+) => {
+  const decode = Schema.decodeUnknown(schema)
+  return (input: unknown) => decode(input, { ...options, errors: isSmall(input) ? "all" : "first" })
+}

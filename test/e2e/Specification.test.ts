@@ -113,6 +113,41 @@ describe("Every answer", () => {
     expect(refused(await raw(filled(1_048_577)))).toBe("413 PAYLOAD_TOO_LARGE")
   })
 
+  it("lists the problems of a small request, and the first one of a request with thousands", async () => {
+    const page = (
+      await post("/v1/sources", { type: "URL", name: "P", config: { url: address }, autoSync: false })
+    ).body.data.source
+    const form = async (fields: Readonly<Record<string, string>>) => {
+      const body = new FormData()
+      for (const [name, value] of Object.entries(fields)) body.append(name, value)
+      const headers = { "x-api-key": key }
+      const response = await fetch(`${spoke.url}/api/v1/chat/stream`, { method: "POST", headers, body })
+      return JSON.parse(await response.text()).error.details.issues
+    }
+    const hosted = async (body: object) => (await post("/api/v1/chat/stream", body)).body.error.details.issues
+    const changed = async (source: string, config: object) =>
+      (await spoke.request("PATCH", `/v1/sources/${source}`, { key, body: { config } })).body.error.details
+        .issues
+    const tool = async (given: object) => {
+      const params = { name: "retrieve", arguments: given }
+      const { body } = await post("/mcp", { jsonrpc: "2.0", id: 1, method: "tools/call", params })
+      return JSON.parse(/\{.*\}$/u.exec(body.result.content[0].text)?.[0] ?? "").issues
+    }
+    const invalid = (length: number): ReadonlyArray<number> => Array.from({ length }, () => 1)
+    const routes: Readonly<
+      Record<string, (values: ReadonlyArray<number>) => Promise<ReadonlyArray<unknown>>>
+    > = {
+      form: (values) => form({ message: "Hi", filter: JSON.stringify({ sourceIds: values }) }),
+      hosted: (values) => hosted({ message: "Hi", filter: { sourceIds: values } }),
+      change: (values) => changed(page.id, { url: address, includePatterns: values }),
+      tool: (values) => tool({ query: "hours", filter: { sourceIds: values } })
+    }
+    for (const [route, issues] of Object.entries(routes)) {
+      expect([route, (await issues(invalid(3))).length]).toEqual([route, 3])
+      expect([route, (await issues(invalid(5_000))).length]).toEqual([route, 1])
+    }
+  })
+
   it("never contains values of the request", async () => {
     const answers = [
       await chat({ persist: "secret-4711" }),

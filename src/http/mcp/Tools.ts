@@ -5,6 +5,7 @@ import * as JSONSchema from "effect/JSONSchema"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Json from "../../domain/Json.ts"
 import { type AgentKey, allows, type Requirement } from "../../domain/accounts/Access.ts"
 import { redactedForEndUser } from "../../domain/chat/AgentRun.ts"
 import { ChatTurnResult, type Citation, type TurnPart } from "../../domain/chat/ChatTurn.ts"
@@ -104,7 +105,7 @@ const passageText = ({ score, sourceName, text, url }: Chunk) =>
   `${sourceName} (${score.toFixed(3)}) ${url}\n${text}`
 
 const decodeArguments = <A, I>(schema: Schema.Schema<A, I>, input: unknown) =>
-  Effect.catchTag(Schema.decodeUnknown(schema, { errors: "all" })(input), "ParseError", Issues.failWithIssues)
+  Effect.catchTag(Json.decodeUnknown(schema)(input), "ParseError", Issues.failWithIssues)
 
 export const make = Effect.gen(function* () {
   const retrieve = yield* Retrieve

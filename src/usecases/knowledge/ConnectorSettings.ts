@@ -4,6 +4,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { type SourceReader, SourceReaders } from "../../capabilities/SourceReaders.ts"
+import * as Json from "../../domain/Json.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { SourceId, TenantId } from "../../domain/Ids.ts"
 import { ConnectorConfig, type Source } from "../../domain/knowledge/Source.ts"
@@ -24,7 +25,7 @@ const Secrets = Schema.parseJson(Schema.Record({ key: Schema.String, value: Sche
 const encodeSecrets = Schema.encodeSync(Secrets)
 const decodeSecrets = Schema.decodeUnknownOption(Secrets)
 const decodeConfig = Schema.decodeUnknownOption(ConnectorConfig)
-const isConfig = Schema.decodeUnknown(ConnectorConfig, { errors: "all" })
+const isConfig = Json.decodeUnknown(ConnectorConfig)
 
 const secretsOf = ({ fields }: SourceReader) =>
   new Set(fields.flatMap(({ kind, name }) => (kind === "secret" ? [name] : [])))

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import * as Json from "../../domain/Json.ts"
 import { ValidationError } from "../../domain/Errors.ts"
 import { CreateSource, type Source, UploadedFileConfig } from "../../domain/knowledge/Source.ts"
 import { artifactOf } from "../../store/knowledge/ArtifactRows.ts"
@@ -11,8 +12,8 @@ type Config = Readonly<Record<string, unknown>>
 
 const UploadedChange = Schema.Struct({ config: Schema.partialWith(UploadedFileConfig, { exact: true }) })
 
-const decodeCreate = Schema.decodeUnknown(CreateSource, { errors: "all" })
-const decodeUploaded = Schema.decodeUnknown(UploadedChange, { errors: "all", onExcessProperty: "error" })
+const decodeCreate = Json.decodeUnknown(CreateSource)
+const decodeUploaded = Json.decodeUnknown(UploadedChange, { onExcessProperty: "error" })
 
 export const issue = (path: ReadonlyArray<PropertyKey>, message: string) => ({
   path: path.slice(0, 16).map((key) => (typeof key === "number" ? key : String(key).slice(0, 64))),

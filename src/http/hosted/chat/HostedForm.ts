@@ -46,7 +46,7 @@ const bodyOf = (fields: Readonly<Record<string, string>>) =>
     (entries) => Object.fromEntries(entries)
   )
 
-const decodeTurn = Schema.decodeUnknown(HostedTurnRequest, { errors: "all" })
+const decodeTurn = Json.decodeUnknown(HostedTurnRequest)
 
 const decode = (body: unknown) => Effect.catchTag(decodeTurn(body), "ParseError", Issues.failWithIssues)
 

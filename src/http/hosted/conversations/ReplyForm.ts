@@ -1,13 +1,13 @@
 /** Body of a team member's message: JSON, or a form whose files are read as a stream. */
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
+import * as Json from "../../../domain/Json.ts"
 import * as Upload from "../../server/Upload.ts"
 import * as HostedForm from "../chat/HostedForm.ts"
 import * as Issues from "../../server/Issues.ts"
 import { MessageBody } from "./TakeoverApi.ts"
 
-const decode = Schema.decodeUnknown(MessageBody, { errors: "all" })
+const decode = Json.decodeUnknown(MessageBody)
 
 /** The text, and the results of `onFile` for the files; the text of a form may be empty. */
 export const read = <A, E, R>(

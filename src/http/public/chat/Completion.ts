@@ -2,8 +2,8 @@
 import { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Json from "../../../domain/Json.ts"
 import type { AgentScope } from "../../../domain/accounts/Access.ts"
 import type {
   SpokeFields,
@@ -30,7 +30,7 @@ import * as OpenAiError from "../../OpenAiError.ts"
 const textOf = ({ content }: CompletionMessage): string =>
   typeof content === "string" ? content : (content ?? []).map(({ text }) => text ?? "").join("")
 
-const decodeTurn = Schema.decodeUnknown(StreamTurnRequest, { errors: "all" })
+const decodeTurn = Json.decodeUnknown(StreamTurnRequest)
 
 /** Field names of the completion, by the field names of a turn. */
 const completionFields = {
