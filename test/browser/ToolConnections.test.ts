@@ -126,12 +126,12 @@ describe.skipIf(!hasBrowser)("A tool with OAuth in a browser", () => {
   it("says in German on a phone what to do, and that the server refused the sign-in", async () => {
     mcp.behaviour.requiredScopes = () => ["mcp:admin"]
     const { context, page, wrong } = await opened({ ...phone, locale: "de-DE" })
-    await page.getByText("verbunden", { exact: true }).waitFor()
+    await page.getByText("Verbunden", { exact: true }).waitFor()
     await page.getByRole("button", { name: "Neu verbinden: handbook" }).click()
     await page.getByPlaceholder("Enter any login").waitFor()
     await page.getByRole("link", { name: "Cancel" }).click()
     await page.getByRole("alert").getByText("Der Autorisierungsserver hat die Anmeldung abgelehnt.").waitFor()
-    await page.getByText("verbunden", { exact: true }).waitFor()
+    await page.getByText("Verbunden", { exact: true }).waitFor()
     await look(page, "tool-denied-german")
     // A new token, for which the list is asked for again.
     await page.getByRole("button", { name: "Neu verbinden: handbook" }).click()

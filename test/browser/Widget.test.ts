@@ -201,7 +201,9 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     expect(await edges("npx spoke serve")).toBe("left")
     expect(await edges("Then open the page.")).toBe("left")
     const code = bubbles(page).getByText("npx spoke serve")
-    expect(await code.evaluate("(element) => getComputedStyle(element).direction")).toBe("ltr")
+    expect(
+      await code.evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).direction)
+    ).toBe("ltr")
     await look(page, "widget-right-to-left")
     await context.close()
   })
