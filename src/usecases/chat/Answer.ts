@@ -2,6 +2,7 @@
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import type { FinishReason } from "../../capabilities/ModelRuntime.ts"
 import type { Citation, TurnFailure, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import * as ResponseSchema from "../../domain/chat/ResponseSchema.ts"
 import { TurnFailed } from "../../domain/Errors.ts"
@@ -12,7 +13,7 @@ import { terms } from "../../search/Tokenizer.ts"
 import type { HistoryMessage } from "../../store/chat/Turns.ts"
 import * as Citations from "./grounding/Citations.ts"
 import * as Curated from "./grounding/Curated.ts"
-import { refusalFor, handoffNoticeFor } from "../../domain/chat/Notices.ts"
+import { blockedNoticeFor, refusalFor, handoffNoticeFor } from "../../domain/chat/Notices.ts"
 import * as Grounding from "./grounding/Grounding.ts"
 import { minScores } from "./grounding/MinScores.ts"
 import * as HandoffTool from "./tools/HandoffTool.ts"
@@ -284,17 +285,19 @@ const finishObject = CheapSpans.fn("Answer.finishObject")(function* (
   return { ...grounding, text: reply, citations, unsent: plainStream.rest(citations) }
 })
 
-/** Adds the hand-over notice if the model wrote no text. */
-const withHandoffNotice = (turn: Turn, text: string) => {
-  if (turn.handoff === null || text.trim() !== "") return Effect.succeed(text)
-  const delta = handoffNoticeFor(turn.request.message)
+/** If there is no text, adds a notice: that a human takes over, or that the provider has withheld the reply. */
+const withNotice = (turn: Turn, text: string, reason: FinishReason | "stopped") => {
+  const noticeFor =
+    turn.handoff !== null ? handoffNoticeFor : reason === "content-filter" ? blockedNoticeFor : null
+  if (noticeFor === null || text.trim() !== "") return Effect.succeed(text)
+  const delta = noticeFor(turn.request.message)
   return Effect.as(emit(turn, { _tag: "TextDelta", delta }), delta)
 }
 
 /** Ends a turn whose model failed after it had requested a human: the reply is the hand-over notice. */
 export const addHandoffNotice = CheapSpans.fn("Answer.addHandoffNotice")(function* (turn: Turn) {
   const answered: Answer = {
-    reply: yield* withHandoffNotice(turn, ""),
+    reply: yield* withNotice(turn, "", "other"),
     citations: [],
     inputTokens: 0,
     outputTokens: 0,
@@ -366,7 +369,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   const inputTokens = written.inputTokens + grounding.inputTokens
   const outputTokens = written.outputTokens + grounding.outputTokens
   const { reason } = written
-  const text = yield* withHandoffNotice(turn, grounding.text)
+  const text = yield* withNotice(turn, grounding.text, reason)
   yield* record(turn, "model.completed", "complete", "Model replied", {
     model: turn.answeringModel ?? turn.admission.model ?? services.runtime.defaultModel,
     reason,

@@ -270,6 +270,39 @@ eachEngineLive("A chat turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped(
+    "whose whole reply the provider has withheld says so, and what came of a reply stays as it is",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Fixtures.agent()
+        const chat = yield* ChatTurn
+        const { reply } = yield* Script
+        const filtered = (...deltas: ReadonlyArray<string>) =>
+          Stream.fromIterable<ModelPart>([
+            ...deltas.map((delta) => ({ _tag: "TextDelta" as const, delta })),
+            { _tag: "Finish", reason: "content-filter", inputTokens: 3, outputTokens: deltas.length }
+          ])
+        const said = (message: string, ...deltas: ReadonlyArray<string>) =>
+          Effect.gen(function* () {
+            yield* Ref.set(reply, () => filtered(...deltas))
+            const { parts } = yield* chat.start(scope, request({ message }))
+            return Chunk.toReadonlyArray(yield* Stream.runCollect(parts)).flatMap((part) =>
+              part._tag === "TextDelta" ? [part.delta] : []
+            )
+          })
+        expect(yield* said("How is that made?")).toEqual(["I cannot answer that here."])
+        expect(yield* said("Wie kann ich das bitte machen?")).toEqual([
+          "Darauf kann ich hier nicht antworten."
+        ])
+        expect((yield* said("How is that made?", "First take")).join("")).toBe("First take")
+        expect((yield* transcript).filter((line) => line.startsWith("2 assistant"))).toEqual([
+          "2 assistant: I cannot answer that here.",
+          "2 assistant: Darauf kann ich hier nicht antworten.",
+          "2 assistant: First take"
+        ])
+      }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped("retries the model only if nothing of the answer has arrived", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()
