@@ -1,22 +1,13 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Scope from "effect/Scope"
-import * as Net from "node:net"
-import type { AddressInfo } from "node:net"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { production, removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import { type Served, servePages } from "../servers/Loopback.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
 import { desktop, hasBrowser, launch, look } from "./Browser.ts"
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const probe = Net.createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
+import { freePort } from "../servers/FreePort.ts"
 
 /** Milliseconds within which the widget goes on once its server is there again. */
 const recovery = 10_000

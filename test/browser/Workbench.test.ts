@@ -1,22 +1,14 @@
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Net from "node:net"
 import * as Scope from "effect/Scope"
 import type { Browser, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { production, removeFolder, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
 import { complaints, hasBrowser, launch, look, phone } from "./Browser.ts"
+import { freePort } from "../servers/FreePort.ts"
 
 const owner = { SPOKE_ADMIN_EMAIL: "owner@example.com", SPOKE_ADMIN_PASSWORD: "correct horse battery" }
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const probe = Net.createServer().listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0))
-    })
-  })
 
 // One server that is there again at the same address.
 describe.skipIf(!hasBrowser || production)("The workbench", () => {

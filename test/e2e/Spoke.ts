@@ -2,12 +2,12 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import * as Fs from "node:fs"
-import * as Net from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { expect } from "vitest"
 import { conformanceProblems } from "../http/Conformance.ts"
 import { accountsUrl } from "../servers/Accounts.ts"
+import { freePort } from "../servers/FreePort.ts"
 
 export const root = Path.resolve(import.meta.dirname, "../..")
 export const command = Path.join(root, "dist/main.js")
@@ -106,16 +106,6 @@ export const requester =
  */
 export const production = process.env["SPOKE_TEST_ENGINES"] === "production"
 
-/** For a server that prints the address of a proxy (`APP_URL`), so its own port cannot be read from the output. */
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = Net.createServer().once("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0))
-    })
-  })
-
 /** Starts one process and resolves once it prints that it listens. */
 const startProcess = async (
   dataDir: string,
@@ -123,6 +113,7 @@ const startProcess = async (
   args: ReadonlyArray<string>,
   program: string
 ): Promise<Spoke> => {
+  // A server with the address of a proxy does not print its own.
   const port = variables["APP_URL"] === undefined ? 0 : await freePort()
   const child = spawn(process.execPath, [program, "serve", ...args], {
     cwd: root,

@@ -2,12 +2,11 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
 import * as Fs from "node:fs"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import * as Pg from "pg"
 import { binaries } from "../servers/PostgresServer.ts"
+import { freePort } from "../servers/FreePort.ts"
 
 const account = () => {
   if (process.getuid?.() !== 0) return {}
@@ -16,15 +15,6 @@ const account = () => {
     .find((one) => /^(postgres|nobody):/.test(one))
   const [, , uid, gid] = (line ?? "::65534:65534").split(":")
   return { uid: Number(uid), gid: Number(gid) }
-}
-
-const freePort = async () => {
-  const probe = createServer().listen(0, "127.0.0.1")
-  await once(probe, "listening")
-  const { port } = probe.address() as AddressInfo
-  probe.close()
-  await once(probe, "close")
-  return port
 }
 
 export interface Postgres {

@@ -1,6 +1,5 @@
 /** One service and the ways to call it, each with the same methods. */
 import * as Fs from "node:fs"
-import * as Net from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import * as Effect from "effect/Effect"
@@ -19,6 +18,7 @@ import * as Transport from "../../src/client/Transport.ts"
 import type { FailureBody } from "../../src/http/Envelope.ts"
 import { listen } from "../../src/http/server/Server.ts"
 import { type Script, makeScript } from "./Script.ts"
+import { freePort } from "../servers/FreePort.ts"
 
 /** The methods that every transport has for the suite: those of the library and of the typed client. */
 export interface Calls extends Pick<AgentClient, "chat" | "stream" | "retrieve" | "usage"> {
@@ -47,15 +47,6 @@ export interface System {
 }
 
 const folder = () => Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-transports-"))
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = Net.createServer().once("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0))
-    })
-  })
 
 const all = async (parts: AsyncIterable<StreamPart>) => {
   const found: Array<StreamPart> = []

@@ -1,12 +1,12 @@
 /** A private PgBouncer in transaction mode before a PostgreSQL server: loopback, free port. */
 import { type ChildProcess, spawn } from "node:child_process"
 import * as Fs from "node:fs"
-import { createServer } from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { it } from "@effect/vitest"
 import * as Pg from "pg"
+import { freePort } from "./FreePort.ts"
 
 const folders = ["/usr/sbin", ...(process.env["PATH"] ?? "").split(Path.delimiter)]
 
@@ -14,16 +14,6 @@ const folders = ["/usr/sbin", ...(process.env["PATH"] ?? "").split(Path.delimite
 export const binary = folders
   .map((folder) => Path.join(folder, "pgbouncer"))
   .find((path) => Fs.existsSync(path))
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = createServer()
-    probe.once("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address ? address.port : 0))
-    })
-  })
 
 const answers = async (url: string, pooler: ChildProcess, attempts = 100): Promise<void> => {
   if (pooler.exitCode !== null || attempts === 0) throw new Error("PgBouncer did not start.")

@@ -1,10 +1,10 @@
 /** A private PostgreSQL server for tests: loopback, free port, no socket file, trusted, unsafe and fast. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process"
 import * as Fs from "node:fs"
-import { createServer } from "node:net"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import * as Pg from "pg"
+import { freePort } from "./FreePort.ts"
 
 const folders = () => {
   const debian = "/usr/lib/postgresql"
@@ -33,16 +33,6 @@ const account = () => {
   const [, , uid, gid] = (line ?? "::65534:65534").split(":")
   return { uid: Number(uid), gid: Number(gid) }
 }
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = createServer()
-    probe.once("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address ? address.port : 0))
-    })
-  })
 
 const answers = async (url: string, server: ChildProcess, attempts = 150): Promise<void> => {
   if (server.exitCode !== null || attempts === 0) throw new Error("The PostgreSQL server did not start.")

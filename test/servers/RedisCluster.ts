@@ -2,28 +2,18 @@
 import { Redis } from "ioredis"
 import { type ChildProcess, spawn } from "node:child_process"
 import * as Fs from "node:fs"
-import { createServer } from "node:net"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { inject } from "vitest"
 import { binary } from "./RedisServer.ts"
+import { freePort } from "./FreePort.ts"
 
 const masters = 3
 const slots = 16_384
 
-/** The bus of a node listens 10,000 above its port, so that both have to be free, and below 65,536. */
-const isFree = (port: number) =>
-  new Promise<boolean>((resolve) => {
-    const probe = createServer()
-    probe.once("error", () => resolve(false))
-    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)))
-  })
-
-const freePort = async (): Promise<number> => {
-  const port = 20_000 + Math.floor(Math.random() * 20_000)
-  return (await isFree(port)) && (await isFree(port + 10_000)) ? port : freePort()
-}
+/** The bus of a node listens this far above its port. */
+const busDistance = 10_000
 
 /** Asks until it is so, for half a minute. */
 const settled = async (ask: () => Promise<boolean>, attempts = 300): Promise<void> => {
@@ -48,7 +38,7 @@ export const startCluster = async () => {
   const ports: Array<number> = []
   const clients: Array<Redis> = []
   for (let node = 0; node < masters; node++) {
-    const port = await freePort()
+    const port = await freePort(busDistance)
     const settings = {
       port,
       bind: "127.0.0.1",

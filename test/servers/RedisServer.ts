@@ -5,11 +5,11 @@ import * as Redacted from "effect/Redacted"
 import { Redis } from "ioredis"
 import { type ChildProcess, spawn } from "node:child_process"
 import * as Fs from "node:fs"
-import { createServer } from "node:net"
 import * as Path from "node:path"
 import { setTimeout as delay } from "node:timers/promises"
 import { inject } from "vitest"
 import { oncePerWorker } from "../TestDatabase.ts"
+import { freePort } from "./FreePort.ts"
 
 const folders = ["/usr/bin", ...(process.env["PATH"] ?? "").split(Path.delimiter)]
 
@@ -17,16 +17,6 @@ const folders = ["/usr/bin", ...(process.env["PATH"] ?? "").split(Path.delimiter
 export const binary = folders
   .map((folder) => Path.join(folder, "redis-server"))
   .find((path) => Fs.existsSync(path))
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = createServer()
-    probe.once("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(typeof address === "object" && address ? address.port : 0))
-    })
-  })
 
 const answers = async (port: number, server: ChildProcess, attempts = 100): Promise<void> => {
   if (server.exitCode !== null || attempts === 0) throw new Error("The Redis server did not start.")

@@ -1,19 +1,10 @@
-import { createServer } from "node:net"
 import type { Browser, CDPSession, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder } from "../../e2e/Spoke.ts"
 import { act, complaints, desktop, hasBrowser, launch, look } from "../Browser.ts"
+import { freePort } from "../../servers/FreePort.ts"
 
 const owner = { email: "owner@acme.example", password: "correct horse battery" }
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const probe = createServer()
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0))
-    })
-  })
 
 describe.skipIf(!hasBrowser)("Passkeys in a browser", () => {
   const dataDir = temporaryFolder()

@@ -1,7 +1,6 @@
 /** The receivers under examples/receivers, against a real server, a Slack and a ticket system of ours. */
 import { type ChildProcess, spawn } from "node:child_process"
 import * as Http from "node:http"
-import * as Net from "node:net"
 import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
 import { createInterface } from "node:readline"
@@ -9,14 +8,7 @@ import { Webhook as Signer } from "standardwebhooks"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, type Spoke, start, temporaryFolder, until } from "../Spoke.ts"
 import { makeTeam } from "../Team.ts"
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const probe = Net.createServer().listen(0, "127.0.0.1", () => {
-      const { port } = probe.address() as AddressInfo
-      probe.close(() => resolve(port))
-    })
-  })
+import { freePort } from "../../servers/FreePort.ts"
 
 const secret = `whsec_${Buffer.from("a secret of these tests").toString("base64")}`
 const examples = Path.resolve(import.meta.dirname, "../../../examples/receivers")

@@ -3,7 +3,6 @@
  * while turns go on. By default the steps of the hand-over are cut, each with one victim. `npm run test:moves` cuts every step
  * with every victim: 30 kills, 22 minutes on two busy cores, all completed.
  */
-import * as Net from "node:net"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -24,6 +23,7 @@ import { makeTenant, makeWorld, type World } from "../routes/RouteWorld.ts"
 import { removeFolder, type Spoke, temporaryFolder } from "../Spoke.ts"
 import { embedded, onServer, query, rowsOf, serve, type Variables } from "./Installation.ts"
 import { nothingLost, rowCount, startTraffic, lostOrDoubled } from "./Traffic.ts"
+import { freePort } from "../../servers/FreePort.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
 
@@ -59,15 +59,6 @@ const chosen = process.env["SPOKE_PLACEMENT_KILLS"] === "all" ? every : some
 /** Who is ended on the way back. The command behind its decision, which nobody knows of then but the two sides. */
 const backVictim = ({ tag, when }: Cut, number: number): Victim =>
   tag === "HandOver" && when === "after" ? "command" : (victims[(number + 1) % victims.length] ?? "command")
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = Net.createServer().once("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      probe.close(() => resolve(address !== null && typeof address === "object" ? address.port : 0))
-    })
-  })
 
 const isRequest = Schema.is(MoveRequest)
 const tagOf = (request: unknown) => (isRequest(request) ? request._tag : null)
