@@ -8,7 +8,7 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
-import { codeOf } from "../domain/Thrown.ts"
+import { codeOf } from "../domain/ThrownErrors.ts"
 import { makeFolder, sync } from "../store/database/Folder.ts"
 
 /** A file of the data directory cannot be read or written. */

@@ -1,7 +1,7 @@
 /** The optional packages for documents that are not installed. */
 import { createRequire } from "node:module"
 import { optionalPackages, type PackageUse } from "../domain/OptionalPackage.ts"
-import { codeOf } from "../domain/Thrown.ts"
+import { codeOf } from "../domain/ThrownErrors.ts"
 
 const { resolve } = createRequire(import.meta.url)
 

@@ -9,7 +9,7 @@ import * as DedupeRedis from "../capabilities/DedupeStore/Redis.ts"
 import * as RateRedis from "../capabilities/RateLimiter/Redis.ts"
 import * as RealtimeRedis from "../capabilities/Realtime/Redis.ts"
 import { optional } from "../domain/OptionalPackage.ts"
-import { codeOf, isError } from "../domain/Thrown.ts"
+import { codeOf, isError } from "../domain/ThrownErrors.ts"
 import { parseRedisAddress, type RedisAddress } from "./config/RedisAddress.ts"
 
 const timeoutsMs = { connect: 5_000, command: 2_000, maxRetryDelay: 2_000 }

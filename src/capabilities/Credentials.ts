@@ -60,11 +60,13 @@ export class PasskeyProofs extends Context.Tag("capabilities/Credentials/Passkey
   {
     /** COSE algorithm ids, in order of preference. */
     readonly algorithms: ReadonlyArray<number>
-    readonly made: (
+    /** Verifies a new passkey. */
+    readonly verifyRegistration: (
       credential: MadeCredential,
       expected: PasskeyExpected
     ) => Effect.Effect<PasskeyProof, PasskeyRejected>
-    readonly signed: (
+    /** Verifies a sign-in with a passkey of which `known` is stored. */
+    readonly verifySignIn: (
       credential: SignedCredential,
       expected: PasskeyExpected,
       known: Omit<PasskeyProof, "backedUp">

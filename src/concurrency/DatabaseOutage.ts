@@ -3,8 +3,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import { monotonicMillis } from "../domain/Elapsed.ts"
-import { isError } from "../domain/Thrown.ts"
+import { monotonicMillis } from "../domain/MonotonicClock.ts"
+import { isError } from "../domain/ThrownErrors.ts"
 
 /**
  * SQLSTATE and system codes: connection errors, a server that stops, became a standby, or has no free connections or

@@ -1,5 +1,5 @@
 import * as Effect from "effect/Effect"
-import { monotonicMillis } from "../domain/Elapsed.ts"
+import { monotonicMillis } from "../domain/MonotonicClock.ts"
 import { yieldToEventLoop } from "./YieldToEventLoop.ts"
 
 /** Milliseconds that steps run between two yields. */

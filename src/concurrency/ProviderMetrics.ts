@@ -3,7 +3,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
-import { monotonicMillis } from "../domain/Elapsed.ts"
+import { monotonicMillis } from "../domain/MonotonicClock.ts"
 import { currentTrace, DurationHistogram } from "./DurationHistogram.ts"
 
 /** `stopped`: the caller cancelled the request, for example at its own time-out. */

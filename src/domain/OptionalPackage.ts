@@ -3,7 +3,7 @@
  */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { codeOf } from "./Thrown.ts"
+import { codeOf } from "./ThrownErrors.ts"
 
 /** The packages of each feature. */
 export const optionalPackages = {

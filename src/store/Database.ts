@@ -16,7 +16,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Scope from "effect/Scope"
-import { codeOf } from "../domain/Thrown.ts"
+import { codeOf } from "../domain/ThrownErrors.ts"
 import { embeddedClient, refuseReadOnly, serverClient, type ServerOptions } from "./database/Clients.ts"
 import {
   DatabaseUnavailable,

@@ -7,7 +7,7 @@ import { createGunzip, createGzip } from "node:zlib"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { codeOf } from "../../domain/Thrown.ts"
+import { codeOf } from "../../domain/ThrownErrors.ts"
 import { sync } from "../../store/database/Folder.ts"
 import { MiB } from "../../domain/Bytes.ts"
 

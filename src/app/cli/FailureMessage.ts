@@ -3,7 +3,7 @@ import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
 import * as Option from "effect/Option"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 import { CommandFailed } from "./Connection.ts"
 
 /** The command failed, and the log has the reason. */

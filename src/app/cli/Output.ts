@@ -4,7 +4,7 @@
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import { withoutControls } from "../../domain/Text.ts"
-import { codeOf } from "../../domain/Thrown.ts"
+import { codeOf } from "../../domain/ThrownErrors.ts"
 
 /** Replies, passages and names may have escape sequences. Files and pipes get them as they are. */
 const textFor = ({ isTTY }: NodeJS.WriteStream, text: string): string =>

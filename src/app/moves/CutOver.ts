@@ -3,7 +3,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Wire from "../../domain/accounts/TenantMove.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import { MoveFailed } from "./Side.ts"
 import { carryJobs, catchUp, copyLastChanges, type Transfer } from "./Transfer.ts"
 

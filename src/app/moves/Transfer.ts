@@ -9,7 +9,7 @@ import * as Queue from "effect/Queue"
 import type * as Redacted from "effect/Redacted"
 import type * as Schema from "effect/Schema"
 import * as Wire from "../../domain/accounts/TenantMove.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { MoveFailed, type Side } from "./Side.ts"
 

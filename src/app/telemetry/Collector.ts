@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 
 const requestTimeout = Duration.seconds(5)
 /** Batches in flight or waiting for a retry; further ones are dropped. */

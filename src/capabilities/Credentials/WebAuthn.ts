@@ -22,7 +22,10 @@ const attempt = <A>(verify: () => Promise<A>) => Effect.tryPromise({ try: verify
 
 export const layerWebAuthn: Layer.Layer<PasskeyProofs> = Layer.succeed(PasskeyProofs, {
   algorithms,
-  made: Effect.fn("PasskeyProofs.made")(function* (credential, { challenge, origin, rpId }) {
+  verifyRegistration: Effect.fn("PasskeyProofs.verifyRegistration")(function* (
+    credential,
+    { challenge, origin, rpId }
+  ) {
     const { verifyRegistrationResponse } = yield* library
     const { registrationInfo, verified } = yield* attempt(() =>
       verifyRegistrationResponse({
@@ -37,7 +40,11 @@ export const layerWebAuthn: Layer.Layer<PasskeyProofs> = Layer.succeed(PasskeyPr
     const { credential: made, credentialBackedUp: backedUp } = registrationInfo
     return { credentialId: made.id, publicKey: made.publicKey, counter: made.counter, backedUp }
   }),
-  signed: Effect.fn("PasskeyProofs.signed")(function* (credential, { challenge, origin, rpId }, known) {
+  verifySignIn: Effect.fn("PasskeyProofs.verifySignIn")(function* (
+    credential,
+    { challenge, origin, rpId },
+    known
+  ) {
     const { verifyAuthenticationResponse } = yield* library
     const { userHandle, ...response } = credential.response
     const { authenticationInfo, verified } = yield* attempt(() =>

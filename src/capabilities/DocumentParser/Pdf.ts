@@ -1,7 +1,7 @@
 /** PDF: page by page. The memory of each page is released before the next. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { optional } from "../../domain/OptionalPackage.ts"
 import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"

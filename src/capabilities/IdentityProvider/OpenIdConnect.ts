@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Oauth from "oauth4webapi"
 import { urlOf } from "../../domain/Address.ts"
-import { codeOf, isError } from "../../domain/Thrown.ts"
+import { codeOf, isError } from "../../domain/ThrownErrors.ts"
 import {
   type IdentityClaims,
   type IdentityClient,

@@ -4,7 +4,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Oauth from "oauth4webapi"
 import { clientMetadata } from "../../domain/agents/ToolConnection.ts"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 import {
   type AuthorizationServer,
   ToolAuthorization,

@@ -8,7 +8,7 @@ import * as FiberRef from "effect/FiberRef"
 import * as Stream from "effect/Stream"
 import type * as Tracer from "effect/Tracer"
 import * as ProviderMetrics from "../../concurrency/ProviderMetrics.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import type { ModelError, ModelPart, ModelRequest, ModelRuntimeService } from "../ModelRuntime.ts"
 
 const outcomeOf = ({ reason }: ModelError): ProviderMetrics.Outcome =>

@@ -7,7 +7,7 @@ import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import type { ModelError, ModelPart, ModelRequest, ModelRuntimeService } from "../ModelRuntime.ts"
 
 export interface Routes {

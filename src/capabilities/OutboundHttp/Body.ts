@@ -3,7 +3,7 @@ import { promisify } from "node:util"
 import * as zlib from "node:zlib"
 import { types } from "node:util"
 import * as Schema from "effect/Schema"
-import { codeOf } from "../../domain/Thrown.ts"
+import { codeOf } from "../../domain/ThrownErrors.ts"
 
 /** The body exceeds the caller's limit. */
 export class BodyTooLarge extends Schema.TaggedError<BodyTooLarge>()("BodyTooLarge", {}) {}

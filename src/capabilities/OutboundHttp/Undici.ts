@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import type { Dispatcher, Pool } from "undici"
-import { codeOf } from "../../domain/Thrown.ts"
+import { codeOf } from "../../domain/ThrownErrors.ts"
 import {
   OutboundHttp,
   OutboundHttpError,

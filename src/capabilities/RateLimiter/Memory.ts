@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { LruCache } from "../../concurrency/LruCache.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
 import { counterOf, partAt, partsPerWindow, RateLimiter, resultOf } from "../RateLimiter.ts"
 

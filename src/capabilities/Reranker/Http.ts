@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as ProviderMetrics from "../../concurrency/ProviderMetrics.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import { Reranker, RerankerError } from "../Reranker.ts"
 
 export interface HttpOptions {

@@ -7,7 +7,7 @@ import type { HostTool } from "../../domain/agents/HostTool.ts"
 import * as LongIntegers from "../../domain/agents/LongIntegers.ts"
 import { toolFailure } from "../../domain/agents/ToolFailure.ts"
 import * as Json from "../../domain/Json.ts"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 import { type CallingTurn, OtherToolSources, type SourcedTool, type ToolSource } from "../ToolSources.ts"
 
 /** Maximum number of characters of an answer as JSON. */

@@ -17,7 +17,7 @@ import { isObject } from "../../domain/JsonValue.ts"
 import { JsonObject, type JsonValue } from "../../domain/Text.ts"
 import type { OutboundHttp, OutboundResponse } from "../OutboundHttp.ts"
 import { SseLines } from "../../concurrency/SseLines.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import * as Exchange from "./Exchange.ts"
 import * as McpHeaders from "./McpHeaders.ts"
 

@@ -1,7 +1,7 @@
 /** Selects frequently searched agents, which are held in memory. They are loaded in the background. */
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import { LruCache } from "../../concurrency/LruCache.ts"
 

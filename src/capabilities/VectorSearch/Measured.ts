@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { currentTrace, DurationHistogram } from "../../concurrency/DurationHistogram.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import { VectorSearch } from "../VectorSearch.ts"
 
 const durations = new DurationHistogram<{ readonly degraded: "true" | "false" }>(

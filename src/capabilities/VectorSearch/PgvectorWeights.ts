@@ -5,7 +5,7 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import { termWeight } from "../../search/Bm25.ts"
 import type { QueryForm, QueryWords } from "../../search/Query.ts"
 import { pieceMark } from "../../search/Tokenizer.ts"

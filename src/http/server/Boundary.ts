@@ -25,7 +25,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { currentTrace } from "../../concurrency/DurationHistogram.ts"
 import { inOwnFiber } from "../../concurrency/InOwnFiber.ts"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import {
   type CodedError,
   MethodNotAllowed,

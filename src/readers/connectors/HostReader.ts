@@ -12,7 +12,7 @@ import type {
   ReaderSetting,
   ReaderWords
 } from "../../domain/knowledge/HostReader.ts"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 import { Text } from "../../domain/Text.ts"
 import { request } from "./Requests.ts"
 

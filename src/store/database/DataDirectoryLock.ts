@@ -22,7 +22,7 @@ import * as Crypto from "node:crypto"
 import * as Fs from "node:fs/promises"
 import * as Os from "node:os"
 import * as Path from "node:path"
-import { codeOf } from "../../domain/Thrown.ts"
+import { codeOf } from "../../domain/ThrownErrors.ts"
 import { makeFolder } from "./Folder.ts"
 import { processUsing } from "./OpenFiles.ts"
 

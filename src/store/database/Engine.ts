@@ -8,7 +8,7 @@
 import type { PGlite } from "@electric-sql/pglite"
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 
 /** How an engine is opened. Plain data, which can be sent to a thread. */
 export interface EngineOpening {

@@ -1,6 +1,6 @@
 /** A socket for the driver that connects to the embedded engine instead of a server. */
 import { Duplex } from "node:stream"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 import type { Engine } from "./Engine.ts"
 
 /** Types (first bytes) of messages that get an answer: startup, Sync, Query, Flush, and those of a COPY. */

@@ -6,7 +6,7 @@
  */
 import { SqlError } from "@effect/sql/SqlError"
 import type * as Pg from "pg"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 
 /**
  * SQLSTATEs whose messages quote only names of tables, roles, settings and files. All others (invalid data, texts that

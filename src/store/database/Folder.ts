@@ -1,7 +1,7 @@
 /** Creates folders with their parents, and makes them durable. */
 import * as Fs from "node:fs/promises"
 import * as Path from "node:path"
-import { codeOf } from "../../domain/Thrown.ts"
+import { codeOf } from "../../domain/ThrownErrors.ts"
 
 const make = (directory: string) => Fs.mkdir(directory, { mode: 0o700 })
 

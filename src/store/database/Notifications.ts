@@ -21,7 +21,7 @@ import { randomUUID } from "node:crypto"
 import { EventEmitter } from "node:events"
 import * as Pg from "pg"
 import { releasedOnFailure } from "../../concurrency/ReleasedOnFailure.ts"
-import { isError } from "../../domain/Thrown.ts"
+import { isError } from "../../domain/ThrownErrors.ts"
 import { DatabaseFailure } from "./Failure.ts"
 
 const bufferOptions = { bufferSize: 1_024, strategy: "sliding" } as const

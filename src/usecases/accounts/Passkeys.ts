@@ -142,7 +142,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       if (Option.isNone(flow) || adding?.userId !== by.userId || adding.session !== by.session) {
         return yield* expiredRequest()
       }
-      const proof = yield* proofs.made(credential, { ...site, challenge: flow.value.challenge }).pipe(
+      const proof = yield* proofs.verifyRegistration(credential, { ...site, challenge: flow.value.challenge }).pipe(
         Effect.tapError(({ message }) => Effect.logWarning("A passkey was not added", { reason: message })),
         Effect.mapError(invalidPasskey)
       )
@@ -204,7 +204,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
         return yield* refused("another person's")
       }
       const state = yield* proofs
-        .signed(credential, { ...site, challenge: flow.value.challenge }, passkey)
+        .verifySignIn(credential, { ...site, challenge: flow.value.challenge }, passkey)
         .pipe(Effect.catchTag("PasskeyRejected", ({ message }) => refused(message)))
       const token = Redacted.make(yield* credentials.token)
       const fingerprint = yield* credentials.fingerprint(token)

@@ -6,7 +6,7 @@
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
-import { monotonicMillis } from "../../domain/Elapsed.ts"
+import { monotonicMillis } from "../../domain/MonotonicClock.ts"
 import type { LiveKey } from "../../capabilities/KeyStore.ts"
 import { RateLimiter, RateLimiterError, type RateLimitResult } from "../../capabilities/RateLimiter.ts"
 import type { RateLimit } from "../../domain/accounts/RateLimit.ts"
