@@ -142,10 +142,12 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
       if (Option.isNone(flow) || adding?.userId !== by.userId || adding.session !== by.session) {
         return yield* expiredRequest()
       }
-      const proof = yield* proofs.verifyRegistration(credential, { ...site, challenge: flow.value.challenge }).pipe(
-        Effect.tapError(({ message }) => Effect.logWarning("A passkey was not added", { reason: message })),
-        Effect.mapError(invalidPasskey)
-      )
+      const proof = yield* proofs
+        .verifyRegistration(credential, { ...site, challenge: flow.value.challenge })
+        .pipe(
+          Effect.tapError(({ message }) => Effect.logWarning("A passkey was not added", { reason: message })),
+          Effect.mapError(invalidPasskey)
+        )
       const id = PasskeyId.make(typeId("psk", yield* Clock.currentTimeMillis))
       const addition = Effect.gen(function* () {
         // Locked, so that a person who is removed or gets another password meanwhile adds no passkey.
