@@ -131,7 +131,7 @@ describe("spoke doctor", () => {
       )
       const odd = yield* findings(given)
       expect(odd.of("model")).toBe(
-        "problem: small: the provider does not know the model, or its address is another one: see SPOKE_CHAT_MODEL, SPOKE_FALLBACK_MODELS and OPENAI_BASE_URL, which usually ends in /v1"
+        "problem: small: the provider does not know the model, or its address is wrong: see SPOKE_CHAT_MODEL, SPOKE_FALLBACK_MODELS and OPENAI_BASE_URL, which usually ends in /v1"
       )
       expect(odd.of("embedding")).toMatch(/^problem: text-embedding-3-small \(1536 dimensions\)/u)
       stub.script.push({ status: 401 }, { status: 401 })

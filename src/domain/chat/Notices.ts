@@ -1,6 +1,7 @@
 /**
  * Fixed sentences for a customer: when a human takes over and the model wrote nothing, when a reply is withheld by the
- * agent or by the model's provider, and in replies without a model. They are in the language of the message if it is supported, else in English.
+ * agent or by the model's provider, and in replies without a model. They are in the language of the message if it is
+ * supported, else in English.
  */
 
 interface Language {

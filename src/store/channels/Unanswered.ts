@@ -112,8 +112,8 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
 
     /**
      * Conversations of agents in which a message has waited since `before` without a running turn, because the job that
-     * should answer it has died. `fresh`: whether it may still be answered. Those that are fresh and have another job,
-     * by their id as its serial key, are left out.
+     * should answer it has died. `fresh`: whether it may still be answered. Fresh ones with a queued job, whose serial
+     * key is the id of the conversation, are left out.
      */
     const listForgotten = (before: DateTime.Utc, freshSince: DateTime.Utc) =>
       sql`/* every tenant: sweep */

@@ -34,8 +34,8 @@ export const hashOf = (...parts: ReadonlyArray<string>): Uint8Array =>
   createHash("sha256").update(JSON.stringify(parts)).digest()
 
 /**
- * Hash that identifies what the user's request with `idempotencyKey` adds to `subject`. Null for a request that may not
- * be repeated, and for one of a program: the response to its repeat is stored with its access token.
+ * Hash that identifies what the user's request with `idempotencyKey` adds to `subject`. Null without a key, and for a
+ * request of a program: its response is stored with its access token, for repeats.
  */
 export const repeatHash = (
   { token, userId }: Pick<SessionUser, "token" | "userId">,

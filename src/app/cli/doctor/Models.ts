@@ -34,7 +34,7 @@ const remedyFor = (error: ModelError, { addressVariable, keyVariable }: Checked)
     case "quota_spent":
       return "the budget at the provider is spent"
     case "model_unknown":
-      return `the provider does not know the model, or its address is another one: see SPOKE_CHAT_MODEL, SPOKE_FALLBACK_MODELS and ${addressVariable}, which usually ends in /v1`
+      return `the provider does not know the model, or its address is wrong: see SPOKE_CHAT_MODEL, SPOKE_FALLBACK_MODELS and ${addressVariable}, which usually ends in /v1`
     case "rate_limited":
       return error.message
     default:
