@@ -1,15 +1,14 @@
-/** Messages of a conversation, in pages or as one stream, for the public and the hosted routes. */
+/** Messages of a conversation, in pages or as one stream. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import type { AuthoredMessage, ConversationScope } from "../domain/conversations/Conversation.ts"
-import type { ConversationId } from "../domain/Ids.ts"
-import type { Conversations } from "../usecases/conversations/Conversations.ts"
+import type { AuthoredMessage } from "../domain/conversations/Conversation.ts"
 import * as Cursor from "./Cursor.ts"
 import { RequestId } from "./server/RequestId.ts"
 
-/** Default number of messages per page. */
+/** Default and maximum number of messages per page. */
 const defaultPageSize = 50
+const maxPageSize = 1_000
 
 /**
  * `{ data: { …head, messages }, meta }`. `messages` are sent while they are read, so that a conversation of any length
@@ -35,17 +34,23 @@ export const streamAll = <E>(
     return HttpServerResponse.stream(body, { contentType: "application/json" })
   })
 
-/** One page. Its cursor is valid for `reader` and this conversation only. */
-export const page = Effect.fn("Transcript.page")(function* (
-  conversations: Conversations,
-  reader: string,
-  scope: ConversationScope,
-  id: ConversationId,
-  { cursor, limit = defaultPageSize }: { readonly cursor?: string; readonly limit?: number }
-) {
-  const list = { scope: reader, route: `conversations/${id}/messages` }
-  const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
-    conversations.messages(scope, id, { after: after === undefined ? undefined : Number(after), limit })
+interface PageParams {
+  readonly cursor?: string
+  readonly limit?: number
+}
+
+/** One page of `list`: the messages that `read` finds after a position. */
+export const page = <A, E, R>(
+  list: Cursor.List,
+  { cursor, limit = defaultPageSize }: PageParams,
+  read: (page: {
+    readonly after: number | undefined
+    readonly limit: number
+  }) => Effect.Effect<{ readonly rows: ReadonlyArray<A>; readonly next: number | null }, E, R>
+) =>
+  Effect.map(
+    Cursor.page(list, cursor, (after) =>
+      read({ after: after === undefined ? undefined : Number(after), limit: Math.min(limit, maxPageSize) })
+    ),
+    ({ nextCursor, rows }) => ({ messages: rows, nextCursor, hasMore: nextCursor !== null })
   )
-  return { messages: rows, nextCursor, hasMore: nextCursor !== null }
-})

@@ -13,8 +13,6 @@ import {
   type MessagePage
 } from "../../store/conversations/Conversations.ts"
 
-/** Maximum messages of one page. */
-const maxMessages = 1_000
 /** Messages per page when a whole conversation is read. */
 const messagesPerPage = 200
 
@@ -44,9 +42,8 @@ export class Conversations extends Effect.Service<Conversations>()("usecases/con
       id: ConversationId,
       { after, limit }: { readonly after: number | undefined; readonly limit: number }
     ) {
-      const pageSize = Math.min(limit, maxMessages)
-      const page = yield* pageOf(scope, id, { after, limit: pageSize + 1 })
-      const { next, rows } = pageBy(page.messages, pageSize, ({ position }) => position)
+      const page = yield* pageOf(scope, id, { after, limit: limit + 1 })
+      const { next, rows } = pageBy(page.messages, limit, ({ position }) => position)
       return { rows: rows.map(({ message }) => message), next }
     })
 

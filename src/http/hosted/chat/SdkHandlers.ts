@@ -1,6 +1,5 @@
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
-import type { ReadScope } from "../../../domain/accounts/Access.ts"
 import type { ExternalEndUserId } from "../../../domain/chat/ChatTurn.ts"
 import type { AgentId } from "../../../domain/Ids.ts"
 import type { SessionId } from "../../../domain/chat/Widget.ts"
@@ -10,18 +9,8 @@ import { WidgetSessions } from "../../../usecases/chat/widget/Sessions.ts"
 import { WidgetChat } from "../../../usecases/chat/widget/WidgetChat.ts"
 import { Api } from "../../Api.ts"
 import { CurrentCaller } from "../../Auth.ts"
-import * as Cursor from "../../Cursor.ts"
+import * as Transcript from "../../Transcript.ts"
 import { fileResponse } from "../conversations/FileResponse.ts"
-
-/** Default and maximum number of messages per page. */
-const defaultMessages = 50
-const maxMessages = 1_000
-
-interface PageParams {
-  readonly sessionId: SessionId
-  readonly cursor?: string
-  readonly limit?: number
-}
 
 interface SessionParams {
   readonly sessionId?: SessionId
@@ -52,21 +41,6 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
       })
     })
 
-    const page = Effect.fn("SdkHandlers.page")(function* (
-      scope: ReadScope,
-      { cursor, limit = defaultMessages, sessionId }: PageParams
-    ) {
-      const session = yield* chat.session(scope, sessionId)
-      const list = { scope: session.conversationId ?? "none", route: "/api/sdk/messages" }
-      const { nextCursor, rows } = yield* Cursor.page(list, cursor, (after) =>
-        chat.page(scope, session, {
-          after: after === undefined ? undefined : Number(after),
-          limit: Math.min(limit, maxMessages)
-        })
-      )
-      return { messages: rows, nextCursor, hasMore: nextCursor !== null }
-    })
-
     return handlers
       .handle("widget", ({ urlParams: { agentId } }) => Effect.flatMap(scopeOf(agentId), widgets.publicView))
       .handle("init", ({ payload: { agentId, ...params } }) =>
@@ -75,8 +49,13 @@ export const SdkHandlers = HttpApiBuilder.group(Api, "sdk", (handlers) =>
       .handle("conversation", ({ urlParams: { agentId, sessionId } }) =>
         Effect.flatMap(accessOf(agentId), (caller) => chat.conversation(caller, sessionId))
       )
-      .handle("messages", ({ urlParams: { agentId, ...params } }) =>
-        Effect.flatMap(scopeOf(agentId), (scope) => page(scope, params))
+      .handle("messages", ({ urlParams: { agentId, sessionId, ...params } }) =>
+        Effect.gen(function* () {
+          const scope = yield* scopeOf(agentId)
+          const session = yield* chat.session(scope, sessionId)
+          const list = { scope: session.conversationId ?? "none", route: "/api/sdk/messages" }
+          return yield* Transcript.page(list, params, (page) => chat.page(scope, session, page))
+        })
       )
       .handle("attachment", ({ path: { id }, urlParams: { agentId, sessionId } }) =>
         Effect.flatMap(scopeOf(agentId), (scope) =>

@@ -42,8 +42,11 @@ const group = (handlers: GroupHandlers<"hostedConversations">) =>
       .handle("messages", ({ path, urlParams }) =>
         Effect.gen(function* () {
           const { tenantId } = yield* CurrentUser
-          const page = yield* Transcript.page(conversations, tenantId, { tenantId }, path.id, urlParams)
-          return { ...page, messages: yield* inbox.withReceipts({ tenantId }, page.messages) }
+          const list = { scope: tenantId, route: `conversations/${path.id}/messages` }
+          const found = yield* Transcript.page(list, urlParams, (page) =>
+            conversations.messages({ tenantId }, path.id, page)
+          )
+          return { ...found, messages: yield* inbox.withReceipts({ tenantId }, found.messages) }
         })
       )
   })

@@ -45,7 +45,11 @@ export const layer = HttpApiBuilder.group(Api, "conversations", (handlers) =>
       )
       .handle("messages", ({ path, urlParams }) =>
         Effect.flatMap(CurrentKey, (key) =>
-          Transcript.page(conversations, key.agentId, scopeOf(key), path.id, urlParams)
+          Transcript.page(
+            { scope: key.agentId, route: `conversations/${path.id}/messages` },
+            urlParams,
+            (page) => conversations.messages(scopeOf(key), path.id, page)
+          )
         )
       )
   })

@@ -96,7 +96,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
     const page = Effect.fn("WidgetChat.page")(function* (
       scope: ReadScope,
       { conversationId }: Session,
-      { after = 0, limit }: { readonly after?: number | undefined; readonly limit: number }
+      { after = 0, limit }: { readonly after: number | undefined; readonly limit: number }
     ) {
       const found =
         conversationId === null ? [] : yield* messages.page(scope, conversationId, after, limit + 1)
