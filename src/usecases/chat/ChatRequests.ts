@@ -2,29 +2,17 @@
 import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { isList } from "../../domain/JsonValue.ts"
 import type { AgentKey } from "../../domain/accounts/Access.ts"
 import type { ChatTurnRequest, ChatTurnResult, TurnPart } from "../../domain/chat/ChatTurn.ts"
 import type { ClientChat } from "../../domain/chat/UiChat.ts"
 import { Conflict, invalidField } from "../../domain/Errors.ts"
 import type { RunId } from "../../domain/Ids.ts"
-import type { JsonValue } from "../../domain/Text.ts"
+import { canonical } from "../../domain/Json.ts"
 import type { TurnClaim } from "../../store/chat/TurnClaims.ts"
 import { AgentRuns } from "./AgentRuns.ts"
 import { ChatTurn } from "./ChatTurn.ts"
 import { turnFailed } from "./ModelStep.ts"
 import { noTurnOptions } from "./TurnOptions.ts"
-
-/** `value` with the keys of its objects sorted, so that key order does not change the hash. */
-const ordered = (value: JsonValue): JsonValue => {
-  if (typeof value !== "object" || value === null) return value
-  if (isList(value)) return value.map(ordered)
-  return Object.fromEntries(
-    Object.entries(value)
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([name, member]) => [name, ordered(member)])
-  )
-}
 
 /** A turn request, with the chat that it names, if any. */
 type RequestWithChat<A extends ChatTurnRequest = ChatTurnRequest> = A & { readonly chat?: ClientChat }
@@ -54,7 +42,7 @@ const hashOf = ({ chat, ...request }: RequestWithChat): string => {
     ...(chat === undefined ? [] : [chat.id, chat.again])
   ]
   return createHash("sha256")
-    .update(JSON.stringify(asked.map((part) => (part === undefined ? [] : [ordered(part)]))))
+    .update(canonical(asked.map((part) => (part === undefined ? [] : [part]))))
     .digest("base64url")
 }
 
