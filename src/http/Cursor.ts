@@ -18,14 +18,14 @@ const listKey = ({ scope, route, filter = {} }: List) =>
   JSON.stringify([scope, route, Object.entries(filter).filter(([, value]) => value !== undefined)])
 
 /** A cursor that continues `list` after the row `after`; null stays null. */
-const encodeCursor = Effect.fn("Cursor.seal")(function* (list: List, after: string | number | null) {
+const encodeCursor = Effect.fn("Cursor.encodeCursor")(function* (list: List, after: string | number | null) {
   if (after === null) return null
   const box = yield* SecretBox
   return yield* box.sign("cursor", `${after}\n${listKey(list)}`)
 })
 
 /** The row after which `list` continues; undefined without a cursor. */
-const decodeCursor = Effect.fn("Cursor.open")(function* (list: List, cursor: string | undefined) {
+const decodeCursor = Effect.fn("Cursor.decodeCursor")(function* (list: List, cursor: string | undefined) {
   if (cursor === undefined) return undefined
   const box = yield* SecretBox
   const text = yield* box.verify("cursor", cursor)

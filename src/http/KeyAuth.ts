@@ -113,7 +113,7 @@ export interface KeyRequirements {
  * its visitor may read; for any other key it removes access. An invalid token is refused, because without it the key
  * may read more.
  */
-const restrictToVisitor = Effect.fn("KeyAuth.ofVisitor")(function* (
+const restrictToVisitor = Effect.fn("KeyAuth.restrictToVisitor")(function* (
   visitors: VisitorTokens,
   key: AgentKey,
   isWidget: boolean,

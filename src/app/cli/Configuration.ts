@@ -120,7 +120,7 @@ const askToConfirm = Effect.gen(function* () {
 })
 
 /** Shows the plan, asks for confirmation, and applies exactly that plan. */
-const applyPlan = Effect.fn("Configuration.carryOut")(function* (
+const applyPlan = Effect.fn("Configuration.applyPlan")(function* (
   { allowRegression, json, yes, ...flags }: DestroyFlags & GateFlags,
   wantedState: { readonly config: unknown; readonly destroy?: true }
 ) {

@@ -93,7 +93,7 @@ export const makeDiscover = (http: Http, addresses: Addresses) => {
       .pipe(Effect.mapError(fromHttpError))
 
   /** The document at `url`; none if there is none. Other statuses than 200 and 4xx are failures of the server. */
-  const fetchDocument = Effect.fn("ToolDiscovery.document")(function* (url: string) {
+  const fetchDocument = Effect.fn("ToolDiscovery.fetchDocument")(function* (url: string) {
     const { body, status } = yield* send({ url, headers: { accept: "application/json" } })
     if (status >= 500 || status === 429) {
       return yield* new ToolAuthorizationError({
@@ -104,7 +104,7 @@ export const makeDiscover = (http: Http, addresses: Addresses) => {
     return status === 200 ? Either.getRight(Json.parse(new TextDecoder().decode(body))) : Option.none()
   })
 
-  const firstDocument = Effect.fn("ToolDiscovery.firstOf")(function* (urls: ReadonlyArray<string>) {
+  const firstDocument = Effect.fn("ToolDiscovery.firstDocument")(function* (urls: ReadonlyArray<string>) {
     for (const metadataUrl of urls) {
       const found = yield* fetchDocument(metadataUrl)
       if (Option.isSome(found)) return found
@@ -112,7 +112,7 @@ export const makeDiscover = (http: Http, addresses: Addresses) => {
     return Option.none()
   })
 
-  const protectedResource = Effect.fn("ToolDiscovery.resource")(function* (url: URL) {
+  const protectedResource = Effect.fn("ToolDiscovery.protectedResource")(function* (url: URL) {
     const response = yield* send({
       url: url.href,
       method: "POST",
@@ -145,7 +145,7 @@ export const makeDiscover = (http: Http, addresses: Addresses) => {
       : Effect.fail(invalid(`The authorization server's ${name} is not under https.`))
   }
 
-  const findServer = Effect.fn("ToolDiscovery.server")(function* (issuer: string) {
+  const findServer = Effect.fn("ToolDiscovery.findServer")(function* (issuer: string) {
     const url = urlOf(issuer)
     if (!isSafe(url) || url.search !== "" || url.hash !== "") {
       return yield* invalid("The MCP server names no https address as its authorization server.")

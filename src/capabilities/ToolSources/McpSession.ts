@@ -182,7 +182,7 @@ const textOfPart = (part: JsonObject): string => {
 }
 
 /** Reads the pages of the server's list. */
-const listTools = Effect.fn("McpSession.list")(function* (ask: Ask, isStateless: boolean) {
+const listTools = Effect.fn("McpSession.listTools")(function* (ask: Ask, isStateless: boolean) {
   const found: Array<RemoteTool> = []
   let cursor: string | undefined
   let ttlMs: number | null = null
@@ -238,7 +238,7 @@ export const open = Effect.fn("McpSession.open")(function* (
     const problem = hasTokens ? refusalOf(response) : undefined
     return problem === undefined ? Exchange.accepted(response) : Effect.fail(problem)
   }
-  const askOnce = Effect.fn("McpSession.ask")(function* (
+  const askOnce = Effect.fn("McpSession.askOnce")(function* (
     method: string,
     params: JsonObject,
     timeoutSeconds: number,

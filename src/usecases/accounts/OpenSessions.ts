@@ -20,7 +20,10 @@ export class OpenSessions extends Effect.Service<OpenSessions>()("usecases/accou
     const store = yield* SessionStore
     const team = yield* TeamStore
 
-    const requireMember = Effect.fn("OpenSessions.member")(function* (scope: TenantScope, userId: UserId) {
+    const requireMember = Effect.fn("OpenSessions.requireMember")(function* (
+      scope: TenantScope,
+      userId: UserId
+    ) {
       yield* team.find(scope, userId).pipe(orNoSuch("user"))
     })
 

@@ -133,7 +133,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     const parts = yield* ConfiguredParts
     const gate = yield* PublishGate
 
-    const loadAgents = Effect.fn("Configurations.all")(function* (scope: TenantScope) {
+    const loadAgents = Effect.fn("Configurations.loadAgents")(function* (scope: TenantScope) {
       const found: Array<Agent> = []
       let after: string | undefined
       do {

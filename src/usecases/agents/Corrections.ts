@@ -127,7 +127,7 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
     })
 
     /** The language model's answer from the sources. None without a model, or when the sources do not contain one. */
-    const askModel = Effect.fn("Corrections.byModel")(function* (
+    const askModel = Effect.fn("Corrections.askModel")(function* (
       scope: AgentScope,
       model: string | null,
       question: string,

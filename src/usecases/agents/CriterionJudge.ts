@@ -50,7 +50,10 @@ export class CriterionJudge extends Effect.Service<CriterionJudge>()("usecases/a
     const runtime = yield* ModelRuntime
     const { reserve } = yield* OtherModelCalls
 
-    const askModel = Effect.fn("CriterionJudge.verdict")(function* (scope: AgentScope, judged: JudgeRequest) {
+    const askModel = Effect.fn("CriterionJudge.askModel")(function* (
+      scope: AgentScope,
+      judged: JudgeRequest
+    ) {
       const { data: texts, restore } = masked(judged)
       const data = { ...texts, reply: texts.reply.slice(0, maxReplyLength).toWellFormed() }
       const { used, value } = yield* ModelAnswer.ask(

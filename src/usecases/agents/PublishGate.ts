@@ -60,7 +60,7 @@ export class PublishGate extends Effect.Service<PublishGate>()("usecases/agents/
         return outcomes.length < count ? Option.none() : Option.some(outcomes)
       })
 
-    const checkSettings = Effect.fn("PublishGate.checkAgainst")(function* (
+    const checkSettings = Effect.fn("PublishGate.checkSettings")(function* (
       scope: AgentScope,
       { minPass, noRegression }: PublishThreshold,
       settings: AgentSettings,

@@ -101,7 +101,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
     const box = yield* SecretBox
     const limiter = new FairLimiter({ name: "tool-sign-ins", ...limits })
 
-    const findTool = Effect.fn("ToolConnections.own")(function* (scope: TenantScope, id: ToolId) {
+    const findTool = Effect.fn("ToolConnections.findTool")(function* (scope: TenantScope, id: ToolId) {
       return yield* tools.find(scope, id).pipe(orNoSuch("tool"))
     })
 

@@ -118,7 +118,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
           )
 
     /** The client in the tool's configuration, or null. */
-    const clientOf = Effect.fn("ToolTokens.ownClient")(function* ({
+    const clientOf = Effect.fn("ToolTokens.clientOf")(function* ({
       definition: { auth },
       secret
     }: StoredTool) {
@@ -163,7 +163,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
      * A token without a person, with the scopes of the last one unless others are given. The authorization server is
      * looked up once, and again when it has refused.
      */
-    const requestByClient = Effect.fn("ToolTokens.byClient")(function* (
+    const requestByClient = Effect.fn("ToolTokens.requestByClient")(function* (
       tool: StoredTool,
       basis: string,
       row: StoredConnection | null,
@@ -193,7 +193,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       )
     })
 
-    const requestByRefresh = Effect.fn("ToolTokens.byRefresh")(function* (
+    const requestByRefresh = Effect.fn("ToolTokens.requestByRefresh")(function* (
       tool: StoredTool,
       basis: string,
       { clientId, resource, scopes, server }: StoredConnection,
@@ -299,7 +299,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     })
 
     /** Requests a token without a person now. Does nothing while another process requests one. */
-    const requestNow = Effect.fn("ToolTokens.byHand")(function* (owner: TenantScope, tool: StoredTool) {
+    const requestNow = Effect.fn("ToolTokens.requestNow")(function* (owner: TenantScope, tool: StoredTool) {
       const basis = connectionBasis(tool.definition)
       if (basis === undefined) return
       const row = Option.getOrNull(yield* store.find(owner, tool.id))

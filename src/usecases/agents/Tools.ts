@@ -131,12 +131,12 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       return shownTool(created.value)
     })
 
-    const findTool = Effect.fn("Tools.own")(function* (scope: TenantScope, id: ToolId) {
+    const findTool = Effect.fn("Tools.findTool")(function* (scope: TenantScope, id: ToolId) {
       return yield* store.find(scope, id).pipe(orNoSuch("tool"))
     })
 
     /** Applies `change` to `before`. A stored secret is kept while its kind and its server stay the same. */
-    const patchedTool = Effect.fn("Tools.mergeChange")(function* (before: StoredTool, change: PatchTool) {
+    const patchedTool = Effect.fn("Tools.patchedTool")(function* (before: StoredTool, change: PatchTool) {
       const definition = patchedDefinition(before.definition, change)
       const fresh = yield* sealSecret(change.auth)
       const kept = definition.auth.kind === before.definition.auth.kind ? before.secret : null

@@ -57,7 +57,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
     })
 
     /** Applies `event` to one of the tenants that it concerns. */
-    const applyTo = Effect.fn("Billing.follow")(function* (scope: TenantScope, event: BillingEvent) {
+    const applyTo = Effect.fn("Billing.applyTo")(function* (scope: TenantScope, event: BillingEvent) {
       const all = yield* events.of(scope)
       if (event.fact._tag === "Purchase" || event.fact._tag === "Refund") {
         return yield* events.grant(scope, creditsOf(all, scope.tenantId))
@@ -70,7 +70,7 @@ export class Billing extends Effect.Service<Billing>()("usecases/billing/Billing
     })
 
     /** Why the event is ignored, or null. An ignored event is not stored, so that it can be sent again. */
-    const reasonToIgnore = Effect.fn("Billing.objectionTo")(function* ({ fact, tenantId }: BillingEvent) {
+    const reasonToIgnore = Effect.fn("Billing.reasonToIgnore")(function* ({ fact, tenantId }: BillingEvent) {
       if (tenantId !== null && !(yield* events.exists({ tenantId }))) return "its tenant does not exist"
       return fact._tag === "Subscription" && !fact.ended && !plans.has(fact.plan ?? "")
         ? "its plan is not in SPOKE_PLANS"

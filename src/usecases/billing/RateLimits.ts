@@ -56,7 +56,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
 
     const limitOf = (key: Pick<LiveKey, "rateLimit">): RateLimit | null => key.rateLimit ?? settings.rateLimit
 
-    const logUnavailable = CheapSpans.fn("RateLimits.tell")(function* (now: number) {
+    const logUnavailable = CheapSpans.fn("RateLimits.logUnavailable")(function* (now: number) {
       yield* Metric.increment(failures)
       if (now - lastLoggedAt < logIntervalMillis) return
       lastLoggedAt = now

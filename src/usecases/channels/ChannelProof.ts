@@ -75,7 +75,7 @@ export class ChannelProof extends Effect.Service<ChannelProof>()("usecases/chann
      * The configuration of another tenant that is replaced; none when the account is free but for `ownIds`.
      * CONFLICT when it cannot be replaced.
      */
-    const findReplaced = Effect.fn("ChannelProof.rival")(function* (
+    const findReplaced = Effect.fn("ChannelProof.findReplaced")(function* (
       adapter: ChannelAdapter,
       { tenantId }: TenantScope,
       externalId: string,

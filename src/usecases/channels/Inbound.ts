@@ -44,7 +44,8 @@ const maxJobAge = Duration.minutes(7)
 /** Maximum checks, and their interval, for the end of another turn of the conversation. */
 const maxTurnPolls = 240
 const turnPollInterval = Duration.millis(500)
-const shutdownDelay = Duration.seconds(5)
+/** Time-out for the read mark at the provider: the answer is more important. */
+const markSeenTimeout = Duration.seconds(5)
 
 /** The conversation to answer. */
 const ConversationRef = Schema.Struct({
@@ -212,11 +213,11 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     }, Effect.uninterruptible)
 
     /** Merges two aliases of one person. An unknown pair is ignored: that person has not written yet. */
-    const mergeAliases = Effect.fn("Inbound.rename")(function* (route: Route, event: AliasUpdate) {
+    const mergeAliases = Effect.fn("Inbound.mergeAliases")(function* (route: Route, event: AliasUpdate) {
       yield* inTransaction(contacts.resolve({ tenantId: route.tenantId, ...partiesOf(event) }, null))
     })
 
-    const runTurn = Effect.fn("Inbound.turn")(function* ({
+    const runTurn = Effect.fn("Inbound.runTurn")(function* ({
       agentId,
       channel,
       conversationId,
@@ -288,7 +289,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         job.lastAttempt ? Effect.succeed(false) : Effect.fail(retryableFailure(message))
       )
 
-    const processMessage = Effect.fn("Inbound.message")(function* (
+    const processMessage = Effect.fn("Inbound.processMessage")(function* (
       job: QueueJob,
       id: InboundEventId,
       event: InboundMessage
@@ -306,7 +307,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       if (outcome === null) {
         yield* sender
           .markSeen({ tenantId }, conversationId)
-          .pipe(Effect.timeout(shutdownDelay), Effect.ignore, Effect.fork)
+          .pipe(Effect.timeout(markSeenTimeout), Effect.ignore, Effect.fork)
       }
       const answered = yield* answer(job, conversation).pipe(
         Effect.tapError((failure) => (failure.fatal ? inbox.markFailed(id, failure.message) : Effect.void))
@@ -314,7 +315,7 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       yield* inbox.markProcessed(id, outcome ?? answered)
     })
 
-    const processEvent = Effect.fn("Inbound.event")(function* (job: QueueJob, id: InboundEventId) {
+    const processEvent = Effect.fn("Inbound.processEvent")(function* (job: QueueJob, id: InboundEventId) {
       const found = yield* inbox.event(id)
       if (found === null) return
       if (found.event._tag === "Message") return yield* processMessage(job, id, found.event)

@@ -145,7 +145,7 @@ export class InboundFiles extends Effect.Service<InboundFiles>()("usecases/chann
         onSuccess: () => health.recordSuccess(route, route.channelId)
       })
 
-    const fetchById = Effect.fn("InboundFiles.byId")(function* (
+    const fetchById = Effect.fn("InboundFiles.fetchById")(function* (
       route: Route,
       id: string,
       declaredType: string | undefined

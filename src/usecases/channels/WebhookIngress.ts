@@ -137,7 +137,10 @@ export class WebhookIngress extends Effect.Service<WebhookIngress>()("usecases/c
     })
 
     /** The credentials of the account's only active configuration. */
-    const accessOfAccount = Effect.fn("WebhookIngress.access")(function* (channel: string, account: string) {
+    const accessOfAccount = Effect.fn("WebhookIngress.accessOfAccount")(function* (
+      channel: string,
+      account: string
+    ) {
       const [found, ...others] = yield* channels.byAccount(channel, account)
       if (found === undefined || others.length > 0) return yield* invalidSignature()
       return yield* Effect.mapError(accessOf(box, found), invalidSignature)

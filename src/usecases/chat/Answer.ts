@@ -120,7 +120,7 @@ const groundingOf = ({ admission }: Turn, passages: ReadonlyArray<Passages.Passa
   admission.hasSources || passages.length > 0 ? admission.groundingMode : null
 
 /** The model's reply, or the text so far when the turn was stopped. */
-const generate = CheapSpans.fn("Answer.write")(function* (
+const generate = CheapSpans.fn("Answer.generate")(function* (
   { runtime }: TurnServices,
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>,

@@ -160,7 +160,7 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
         !(admission.clear || (opening.answers !== undefined && opening.regenerates !== true)))
 
     /** Waits until every earlier turn of the conversation has ended, and returns the history as they left it. */
-    const waitForEarlierTurns = CheapSpans.fn("ChatTurn.takePlace")(function* (turn: Turn) {
+    const waitForEarlierTurns = CheapSpans.fn("ChatTurn.waitForEarlierTurns")(function* (turn: Turn) {
       const { admission, conversationId, scope } = turn
       const { ticket } = admission
       if (conversationId === null) return admission.history

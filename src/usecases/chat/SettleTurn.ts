@@ -120,7 +120,7 @@ export const makeSettleTurn = Effect.gen(function* () {
   })
 
   /** True when a takeover stopped the turn, possibly before there was any text. */
-  const isTakenOver = CheapSpans.fn("SettleTurn.stoppedByOthers")(function* (turn: Turn) {
+  const isTakenOver = CheapSpans.fn("SettleTurn.isTakenOver")(function* (turn: Turn) {
     const { admission, conversationId, scope } = turn
     if (conversationId === null || admission.ticket === null) return false
     if (!(yield* Deferred.isDone(turn.cancellation))) return false

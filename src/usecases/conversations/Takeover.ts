@@ -81,7 +81,7 @@ export class Takeover extends Effect.Service<Takeover>()("usecases/conversations
       return yield* store.find(scope, id).pipe(orNoSuch("conversation"))
     })
 
-    const orConflict = Effect.fn("Takeover.done")(function* <A>(
+    const orConflict = Effect.fn("Takeover.orConflict")(function* <A>(
       scope: ConversationScope,
       id: ConversationId,
       outcome: Option.Option<A>

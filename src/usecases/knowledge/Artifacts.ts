@@ -82,7 +82,7 @@ export class Artifacts extends Effect.Service<Artifacts>()("usecases/knowledge/A
         )
     })
 
-    const storeWithClaim = Effect.fn("Artifacts.keep")(function* (
+    const storeWithClaim = Effect.fn("Artifacts.storeWithClaim")(function* (
       ref: ArtifactRef,
       size: number,
       write: Effect.Effect<unknown, ArtifactStoreError>

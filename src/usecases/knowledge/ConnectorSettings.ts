@@ -96,7 +96,7 @@ export class ConnectorSettings extends Effect.Service<ConnectorSettings>()(
        * Validates the config that replaces a source's. Secrets that it does not name are kept, unless it changes an
        * address: a secret is only sent to the address that it was given for. Null removes a secret.
        */
-      const validateChange = Effect.fn("ConnectorSettings.changed")(function* (
+      const validateChange = Effect.fn("ConnectorSettings.validateChange")(function* (
         scope: AgentScope,
         source: Source,
         next: Values

@@ -171,7 +171,7 @@ export class Findings extends Effect.Service<Findings>()("usecases/knowledge/Fin
       )
     })
 
-    const compareNext = Effect.fn("Findings.round")(function* (scan: Scan) {
+    const compareNext = Effect.fn("Findings.compareNext")(function* (scan: Scan) {
       const version = yield* store.liveVersion(scan)
       const chunks = yield* store.next(scan, batchSize)
       yield* Effect.forEach(chunks, (chunk) => compare(scan, chunk), { discard: true })

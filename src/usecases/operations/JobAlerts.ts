@@ -40,7 +40,7 @@ export class JobAlerts extends Effect.Service<JobAlerts>()("usecases/operations/
     const mails = yield* OutgoingMailStore
     const recipient = yield* AlertRecipient
 
-    const sendAlert = Effect.fn("JobAlerts.tell")(function* (to: string, found: Failures) {
+    const sendAlert = Effect.fn("JobAlerts.sendAlert")(function* (to: string, found: Failures) {
       if (!(yield* dedupe.claim(`alert:${found.queue}`, minAlertInterval))) return
       const kind = jobsFailed(found.queue)
       const id = yield* mails.insert({ tenantId: null, recipient: to, kind, createdAt: found.until })

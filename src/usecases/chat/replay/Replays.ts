@@ -95,7 +95,7 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       return { version, settings: shownSettings(recordedSettings.value) }
     })
 
-    const withResources = Effect.fn("Replays.withBelongings")(function* (
+    const withResources = Effect.fn("Replays.withResources")(function* (
       scope: ReadScope,
       chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">
     ) {

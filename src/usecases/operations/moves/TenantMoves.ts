@@ -243,7 +243,7 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       if (_tag === "Forget" && !isImport) yield* recordAction("tenant.end_move")
     })
 
-    const answer = Effect.fn("TenantMoves.ask")(function* (tenantId: TenantId, request: Wire.MoveRequest) {
+    const answer = Effect.fn("TenantMoves.answer")(function* (tenantId: TenantId, request: Wire.MoveRequest) {
       switch (request._tag) {
         case "Facts":
           return yield* facts(tenantId)
