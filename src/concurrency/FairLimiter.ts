@@ -18,7 +18,6 @@ import * as Data from "effect/Data"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { FairAccount } from "./FairAccount.ts"
 import { FairQueue, Heap, type Waiter } from "./FairQueue.ts"
@@ -313,19 +312,6 @@ export class FairLimiter {
         const { granted, permit } = this.#requestOrWait(owner, 1)
         return Effect.ensuring(
           restore(Effect.zipRight(granted, effect)),
-          Effect.sync(() => permit.release())
-        )
-      })
-  }
-
-  /** Runs the effect with a permit of `owner` if one is available now; else returns none. */
-  withPermitIfAvailable(owner: string) {
-    return <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Option.Option<A>, E, R> =>
-      Effect.uninterruptibleMask((restore) => {
-        const permit = this.tryAcquire(owner)
-        if (permit === null) return Effect.succeedNone
-        return Effect.ensuring(
-          restore(Effect.asSome(effect)),
           Effect.sync(() => permit.release())
         )
       })

@@ -94,9 +94,9 @@ export const typeId = (prefix: string, milliseconds: number): string => {
   return `${prefix}_${base32(bytes)}`
 }
 
-/** The smallest id that can be created at `moment` plus `laterMillis`. Ids begin with their creation time. */
-export const minIdAt = (prefix: string, moment: DateTime.Utc, laterMillis = 0): string =>
-  typeId(prefix, Math.max(0, moment.epochMillis + laterMillis)).slice(0, prefix.length + 1 + timestampLength)
+/** The smallest id of a run that can begin at `moment` plus `laterMillis`. Ids begin with their creation time. */
+export const minRunIdAt = (moment: DateTime.Utc, laterMillis = 0): string =>
+  typeId("run", Math.max(0, moment.epochMillis + laterMillis)).slice(0, "run_".length + timestampLength)
 
 /** A generator of ids with that prefix. */
 export const idGenerator = <A>(prefix: string, brand: (text: string) => A): Effect.Effect<A> =>

@@ -3,6 +3,7 @@
  * Walking or writing a parsed value cannot overflow the stack.
  */
 import * as Either from "effect/Either"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { mapJson } from "./JsonValue.ts"
 import { type JsonValue, hasUnstorable, sanitize } from "./Text.ts"
@@ -74,13 +75,10 @@ export const parseExactly = (text: string): Either.Either<JsonValue, JsonProblem
   return parse(text.replace(stringOrNumber, (token) => (isLongInteger(token) ? `"${token}"` : token)))
 }
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** Canonical JSON: the same text for the same value, regardless of the order of its members. */
 export const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`
-  if (!isObject(value)) return JSON.stringify(value) ?? "null"
+  if (!Predicate.isRecord(value)) return JSON.stringify(value) ?? "null"
   const members = Object.keys(value)
     .toSorted()
     .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`)

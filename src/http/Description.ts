@@ -6,7 +6,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Predicate from "effect/Predicate"
 import { PublicApi } from "./Api.ts"
 import { examples } from "./Examples.ts"
-import { isRecord, mapValues, withNames } from "./NamedSchemas.ts"
+import { mapValues, withNames } from "./NamedSchemas.ts"
 import * as OpenAiError from "./OpenAiError.ts"
 import * as Routes from "./Routes.ts"
 
@@ -119,11 +119,11 @@ const eventStreamType = "text/event-stream"
 
 /** `content` with `example` added to each media type that it fits: the text of a stream, or JSON. */
 const withExample = (content: unknown, example: unknown) =>
-  isRecord(content) && example !== undefined
+  Predicate.isRecord(content) && example !== undefined
     ? Object.fromEntries(
         Object.entries(content).map(([type, media]) => [
           type,
-          isRecord(media) && (type === eventStreamType) === (typeof example === "string")
+          Predicate.isRecord(media) && (type === eventStreamType) === (typeof example === "string")
             ? { ...media, example }
             : media
         ])
@@ -132,14 +132,15 @@ const withExample = (content: unknown, example: unknown) =>
 
 const codesOf = (node: unknown): ReadonlyArray<string> => {
   if (Array.isArray(node)) return node.flatMap(codesOf)
-  if (!isRecord(node)) return []
-  const code = isRecord(node["code"]) && Array.isArray(node["code"]["enum"]) ? node["code"]["enum"] : []
+  if (!Predicate.isRecord(node)) return []
+  const code =
+    Predicate.isRecord(node["code"]) && Array.isArray(node["code"]["enum"]) ? node["code"]["enum"] : []
   return [...code.filter(Predicate.isString), ...Object.values(node).flatMap(codesOf)]
 }
 
 /** One response of an operation with its headers and example, and for a failure the possible codes. */
 const describeResponse = (status: string, response: unknown, id: string) => {
-  if (!isRecord(response)) return response
+  if (!Predicate.isRecord(response)) return response
   const failed = !status.startsWith("2")
   const example = exampleOf(id).answer
   const data =
@@ -173,7 +174,7 @@ const parameterDescriptions: Readonly<Record<string, string>> = {
 }
 
 const withDescription = (parameter: unknown) => {
-  if (!isRecord(parameter)) return parameter
+  if (!Predicate.isRecord(parameter)) return parameter
   const text = parameterDescriptions[String(parameter["name"])]
   return text === undefined ? parameter : { ...parameter, description: text }
 }
@@ -184,7 +185,7 @@ const withDescription = (parameter: unknown) => {
 const inOpenAiFormat = (responses: Readonly<Record<string, unknown>>, streams: boolean) =>
   Object.fromEntries(
     Object.entries(responses).map(([status, response]) => {
-      if (!isRecord(response) || !isRecord(response["content"])) return [status, response]
+      if (!Predicate.isRecord(response) || !Predicate.isRecord(response["content"])) return [status, response]
       if (!status.startsWith("2")) return [status, OpenAiError.describeErrors(response, codesOf(response))]
       const content = streams ? { ...response["content"], ...streamType } : response["content"]
       return [status, { ...response, content }]
@@ -193,9 +194,9 @@ const inOpenAiFormat = (responses: Readonly<Record<string, unknown>>, streams: b
 
 /** The framework's description of an operation, completed with data from the routes and the boundary. */
 const completeOperation = (operation: unknown, route: Routes.Route | undefined) => {
-  if (!isRecord(operation) || route === undefined) return operation
+  if (!Predicate.isRecord(operation) || route === undefined) return operation
   const id = String(operation["operationId"])
-  const declaredResponses = isRecord(operation["responses"]) ? operation["responses"] : {}
+  const declaredResponses = Predicate.isRecord(operation["responses"]) ? operation["responses"] : {}
   const body = operation["requestBody"]
   const allResponses = body === undefined ? declaredResponses : { ...declaredResponses, 413: tooLarge }
   const responses = OpenAiError.isOpenAiPath(route.path)
@@ -209,7 +210,7 @@ const completeOperation = (operation: unknown, route: Routes.Route | undefined) 
       ...(Array.isArray(operation["parameters"]) ? operation["parameters"] : []),
       { name: "x-request-id", in: "header", required: false, schema: { type: "string" } }
     ].map(withDescription),
-    ...(isRecord(body)
+    ...(Predicate.isRecord(body)
       ? { requestBody: { ...body, content: withExample(body["content"], exampleOf(id).request) } }
       : {}),
     responses: Object.fromEntries(
@@ -258,12 +259,12 @@ const transform = ({ components, info: declared, paths, ...spec }: Record<string
   const operations = mapValues(toWireSchema(paths), (item, path) =>
     mapValues(item, (operation, method) => completeOperation(operation, routes.get(`${method} ${path}`)))
   )
-  const described = isRecord(components) ? toWireSchema(components["schemas"]) : {}
+  const described = Predicate.isRecord(components) ? toWireSchema(components["schemas"]) : {}
   const named = withNames(operations, toWireSchema)
-  const all = { ...(isRecord(described) ? described : {}), ...wireSchemas, ...named.schemas }
+  const all = { ...(Predicate.isRecord(described) ? described : {}), ...wireSchemas, ...named.schemas }
   return {
     ...spec,
-    info: { ...(isRecord(declared) ? declared : {}), description },
+    info: { ...(Predicate.isRecord(declared) ? declared : {}), description },
     servers: [{ url: "/" }],
     paths: named.paths,
     components: { schemas: referencedSchemas(all, named.paths), securitySchemes },

@@ -26,9 +26,6 @@ const shared: Readonly<Record<string, Schema.Schema.AnyNoContext>> = {
   Source: SourceItem
 }
 
-export const isRecord = (value: unknown): value is { readonly [name: string]: unknown } =>
-  Predicate.isRecord(value)
-
 /** `chat.complete` and `NOT_FOUND` in the form of type names. */
 const pascalCase = (name: string) =>
   name
@@ -38,7 +35,7 @@ const pascalCase = (name: string) =>
     .join("")
 
 const valueAt = (node: unknown, ...path: ReadonlyArray<string>): unknown =>
-  path.reduce<unknown>((inner, name) => (isRecord(inner) ? inner[name] : undefined), node)
+  path.reduce<unknown>((inner, name) => (Predicate.isRecord(inner) ? inner[name] : undefined), node)
 
 /** The code of a failure's envelope. Undefined for other schemas, such as OpenAI's errors, which have more fields. */
 const codeOf = (node: unknown): string | undefined => {
@@ -49,7 +46,7 @@ const codeOf = (node: unknown): string | undefined => {
 
 /** The members of `node` with other values; none if it is not a record. */
 export const mapValues = (node: unknown, each: (value: unknown, name: string) => unknown) =>
-  isRecord(node)
+  Predicate.isRecord(node)
     ? Object.fromEntries(Object.entries(node).map(([name, value]) => [name, each(value, name)]))
     : {}
 
@@ -73,7 +70,7 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
 
   const withReferences = (node: unknown): unknown => {
     if (Array.isArray(node)) return node.map(withReferences)
-    if (!isRecord(node)) return node
+    if (!Predicate.isRecord(node)) return node
     const inner = () => mapValues(node, withReferences)
     const code = codeOf(node)
     if (code !== undefined) return stored(pascalCase(code).replace(/(?:Error)?$/u, "Error"), inner())
@@ -86,13 +83,13 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
   /** Applies `name` to the JSON schema in `content`. */
   const inContent = (content: unknown, name: (schema: unknown) => unknown) =>
     mapValues(content, (media, type) => {
-      if (type !== "application/json" || !isRecord(media)) return media
+      if (type !== "application/json" || !Predicate.isRecord(media)) return media
       return { ...media, schema: name(withReferences(media["schema"])) }
     })
 
   const namedResponses = (responses: unknown, id: string) =>
     mapValues(responses, (response, status) =>
-      isRecord(response)
+      Predicate.isRecord(response)
         ? {
             ...response,
             ...(response["content"] === undefined
@@ -100,9 +97,10 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
               : {
                   content: inContent(response["content"], (schema) => {
                     const data = valueAt(schema, "properties", "data")
-                    if (!status.startsWith("2") || !isRecord(schema) || !isObject(data)) return schema
+                    if (!status.startsWith("2") || !Predicate.isRecord(schema) || !isObject(data))
+                      return schema
                     const properties = {
-                      ...(isRecord(schema["properties"]) ? schema["properties"] : {}),
+                      ...(Predicate.isRecord(schema["properties"]) ? schema["properties"] : {}),
                       data: stored(`${id}Data`, data)
                     }
                     return { ...schema, properties }
@@ -113,12 +111,12 @@ export const withNames = (paths: Readonly<Record<string, unknown>>, clean: (node
     )
 
   const operation = (node: unknown) => {
-    if (!isRecord(node)) return node
+    if (!Predicate.isRecord(node)) return node
     const id = pascalCase(String(node["operationId"]))
     const body = node["requestBody"]
     return {
       ...node,
-      ...(isRecord(body)
+      ...(Predicate.isRecord(body)
         ? {
             requestBody: {
               ...body,

@@ -87,20 +87,19 @@ const conditionsOf = ({ etag, lastModified }: JournalEntry): Readonly<Record<str
   ...(lastModified === null ? {} : { "if-modified-since": lastModified })
 })
 
-/** {@link fetchOk}, or none when the page has not changed. */
+/** {@link fetchOk} of a page, or none when it has not changed. */
 export const fetchChanged = Effect.fn("Fetch.fetchChanged")(function* (
-  what: string,
   url: string,
   known: JournalEntry | undefined,
-  maxBytes?: number
+  maxBytes: number | undefined
 ) {
   const limits = maxBytes === undefined ? {} : { maxBytes }
-  const fullPage = fetchOk(what, url, limits)
+  const fullPage = fetchOk("page", url, limits)
   if (known === undefined || known.links === null) return Option.some(yield* fullPage)
   const response = yield* request(url, limits, conditionsOf(known))
   if (response.status === 304) {
     return response.url === known.url ? Option.none() : Option.some(yield* fullPage)
   }
-  if (response.status < 200 || response.status > 299) return yield* refusal(what, response)
+  if (response.status < 200 || response.status > 299) return yield* refusal("page", response)
   return Option.some(response)
 })

@@ -127,10 +127,6 @@ const addressOf = (href: string): Address => {
 const matches = ({ path, whole }: Address, { isPathOnly, pattern }: Glob, budget: WorkBudget): boolean =>
   matchesPattern(pattern, isPathOnly ? path : whole, budget)
 
-/** True when `pattern` matches `url`, an absolute URL without fragment. */
-export const matchesGlob = (url: string, pattern: string): boolean =>
-  matches(addressOf(url), globOf(pattern), new WorkBudget())
-
 export interface Patterns {
   readonly includePatterns?: ReadonlyArray<string>
   readonly excludePatterns?: ReadonlyArray<string>

@@ -200,7 +200,7 @@ export const readPage = Effect.fn("Page.read")(function* (
     const visit: Visit = { _tag: "Unchanged", known, reason: "not_listed_as_modified" }
     return visit
   }
-  const response = yield* atSiteRate(fetchChanged("page", address, known, maxSize)).pipe(
+  const response = yield* atSiteRate(fetchChanged(address, known, maxSize)).pipe(
     Effect.timeoutFail({ duration: "2 minutes", onTimeout: () => timedOut })
   )
   if (Option.isNone(response)) {

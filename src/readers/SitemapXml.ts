@@ -121,7 +121,10 @@ function* sitemapOf(kind: Sitemap["kind"], found: ReadonlyArray<Location>): Gene
   return { kind, locations, modified }
 }
 
-/** Like {@link parseSitemap}, step by step, so that the caller can pause. */
+/**
+ * The absolute http and https URLs of a sitemap, without fragments; undefined when the text is none. Step by step, so
+ * that the caller can pause.
+ */
 export function* sitemapSteps(text: string): Generator<undefined, Sitemap | undefined> {
   const head = text.slice(0, 16_384)
   const [, prefix = "", root] = /<([\w.-]{1,40}:)?(sitemapindex|urlset)[\s>]/.exec(head) ?? []
@@ -138,13 +141,4 @@ export function* sitemapSteps(text: string): Generator<undefined, Sitemap | unde
   }
   const listed = lines.map((url) => ({ url, modified: null }))
   return yield* sitemapOf("pages", listed)
-}
-
-/** Undefined when the text is not a sitemap; otherwise absolute http and https URLs without fragments. */
-export const parseSitemap = (text: string): Sitemap | undefined => {
-  const parsing = sitemapSteps(text)
-  for (;;) {
-    const { done, value } = parsing.next()
-    if (done === true) return value
-  }
 }

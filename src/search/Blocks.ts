@@ -346,10 +346,3 @@ export function* sectionSteps(
   outline.end()
   yield* outline.sections
 }
-
-/** Like {@link sectionSteps}, but all at once, for texts of a few pages. */
-export const sections = (title: string, content: string, format: Format): ReadonlyArray<Section> => {
-  const found: Array<Section> = []
-  for (const section of sectionSteps(title, content, format)) if (section !== undefined) found.push(section)
-  return found
-}

@@ -234,20 +234,14 @@ export interface PackableDocument {
   readonly format: Format
 }
 
-/** Like {@link packMarkdown}, chunk by chunk. Yields undefined when no chunk is ready, so that the caller can pause. */
+/**
+ * Chunks of a document in reading order; none when it has no visible text. Every visible character is in a `content`,
+ * in a `heading` or in the title. Only heading marks are dropped. Yields undefined when no chunk is ready, so that the
+ * caller can pause.
+ */
 export function* chunkSteps(document: PackableDocument): Generator<PackedChunk | undefined, void, void> {
   let ordinal = 0
   for (const text of chunkTexts(document)) yield text && { ordinal: ordinal++, ...text }
-}
-
-/**
- * Chunks of a document in reading order; none when it has no visible text. Every visible character is in a `content`,
- * in a `heading` or in the title. Only heading marks are dropped.
- */
-export const packMarkdown = (document: PackableDocument): ReadonlyArray<PackedChunk> => {
-  const chunks: Array<PackedChunk> = []
-  for (const chunk of chunkSteps(document)) if (chunk !== undefined) chunks.push(chunk)
-  return chunks
 }
 
 /** Maximum length of the title before each chunk's text; a longer one is cut. */

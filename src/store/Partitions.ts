@@ -12,7 +12,7 @@ import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { minIdAt } from "../domain/Ids.ts"
+import { minRunIdAt } from "../domain/Ids.ts"
 import { forEveryTenant } from "../concurrency/TenantSession.ts"
 import { sqlStateOf, isCatalogueConflict } from "./database/Failure.ts"
 
@@ -130,14 +130,14 @@ export const addWeeks: Effect.Effect<void, SqlError, SqlClient.SqlClient> = Effe
   for (const table of tables) {
     for (let week = 0; week <= weeksAhead; week++) {
       const begin = weekOf(now, week)
-      const below = minIdAt("run", weekOf(now, week + 1))
+      const below = minRunIdAt(weekOf(now, week + 1))
       // The first partition may end within the week.
       const ends = all.flatMap((partition) =>
         partition.table === table && partition.below !== null && partition.from < below
           ? [partition.below]
           : []
       )
-      const from = [minIdAt("run", begin), ...ends].toSorted().at(-1) ?? ""
+      const from = [minRunIdAt(begin), ...ends].toSorted().at(-1) ?? ""
       const name = `${table}_${DateTime.formatIsoDateUtc(begin).replaceAll("-", "")}`
       if (from < below) yield* addPartition(table, name, from, below)
     }
@@ -186,8 +186,8 @@ export const dropWeeks = ({
 }) =>
   Effect.gen(function* () {
     if (!(yield* isOwner)) return
-    const firstKept = expiredBefore === null ? "" : minIdAt("run", expiredBefore)
-    const firstRecent = minIdAt("run", emptyBefore)
+    const firstKept = expiredBefore === null ? "" : minRunIdAt(expiredBefore)
+    const firstRecent = minRunIdAt(emptyBefore)
     for (const partition of yield* readPartitions) {
       if (partition.below === null || partition.below > firstRecent) continue
       const isKept = partition.below > firstKept

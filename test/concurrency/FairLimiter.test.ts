@@ -492,15 +492,6 @@ describe("The Effect interface", () => {
     })
   )
 
-  it.effect("takes what is there now or nothing", () =>
-    Effect.gen(function* () {
-      const limiter = limiterOf({ permits: 1 })
-      const nested = limiter.withPermitIfAvailable("a")(limiter.withPermitIfAvailable("b")(Effect.succeed(1)))
-      expect(yield* nested).toEqual(Option.some(Option.none()))
-      isForgotten(limiter)
-    })
-  )
-
   it.effect("waits no longer than it may", () =>
     Effect.gen(function* () {
       const limiter = limiterOf({ permits: 1, maxWaiting: 1, maxWait: "10 seconds" })

@@ -3,6 +3,7 @@ import { strToU8, zipSync } from "fflate"
 import type { Random } from "../faults/Random.ts"
 import { epubFiles, pptxFiles, xlsxFiles } from "../fixtures/documents/OfficeWriter.ts"
 import { writePdf } from "../fixtures/documents/PdfWriter.ts"
+import { yielded } from "../Steps.ts"
 import { bytesOf, type Grown, jsonOf, textOf } from "./Grown.ts"
 import { type Kind, kind, markdown, prose, tokens } from "./Kind.ts"
 
@@ -172,7 +173,7 @@ export const documentKinds: ReadonlyArray<Kind> = [
       return (factor) => ({ title: "T", content: text(factor), format })
     },
     ({ IndexRow, Packer }, document) =>
-      Packer.packMarkdown(document).map(
+      yielded(Packer.chunkSteps(document)).map(
         (chunk) => IndexRow.indexRow({ title: "T", english: true, ...chunk }).tsv.length
       )
   ),

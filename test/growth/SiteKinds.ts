@@ -1,5 +1,6 @@
 /** Content of a crawled site. */
 import { bytesOf, textOf } from "./Grown.ts"
+import { resultOf } from "../ResultOf.ts"
 import { documents } from "./DocumentKinds.ts"
 import { type Kind, kind, orRefused, prose, tokens } from "./Kind.ts"
 
@@ -60,7 +61,7 @@ export const siteKinds: ReadonlyArray<Kind> = [
   kind(
     ["sitemap", site, 4],
     (random) => textOf(random, sitemaps),
-    ({ SitemapXml }, text) => SitemapXml.parseSitemap(text)
+    ({ SitemapXml }, text) => resultOf(SitemapXml.sitemapSteps(text))
   ),
   kind(
     ["pages compared with each other", site, 3],

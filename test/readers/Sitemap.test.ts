@@ -7,8 +7,11 @@ import * as Stream from "effect/Stream"
 import { gzipSync } from "node:zlib"
 import type { SitemapConfig } from "../../src/domain/knowledge/Source.ts"
 import { read } from "../../src/readers/Readers.ts"
-import { parseSitemap } from "../../src/readers/SitemapXml.ts"
+import { sitemapSteps } from "../../src/readers/SitemapXml.ts"
+import { resultOf } from "../ResultOf.ts"
 import { layerReaders, page, serveSite } from "./Site.ts"
+
+const parseSitemap = (text: string) => resultOf(sitemapSteps(text))
 
 const titles = (config: typeof SitemapConfig.Type) =>
   read({ type: "SITEMAP", config }, { maxDocuments: 1_000 }).pipe(

@@ -5,7 +5,8 @@ import { monitorEventLoopDelay } from "node:perf_hooks"
 import { indexDocument } from "../../src/search/Indexing.ts"
 import { indexRow } from "../../src/search/IndexRow.ts"
 import { toDocument } from "../../src/usecases/knowledge/NewDocuments.ts"
-import { packMarkdown } from "../../src/search/Packer.ts"
+import { chunkSteps } from "../../src/search/Packer.ts"
+import { yielded } from "../Steps.ts"
 
 const paragraph =
   "The workshop opens at seven in the morning and closes at five. Station keys are at the desk.\n\n"
@@ -17,7 +18,7 @@ describe("Indexing a document", () => {
     Effect.gen(function* () {
       const document = { title: "Guide", content: book(100_000), format: "markdown" } as const
       const made = yield* indexDocument(document, (chunk, row) => Effect.succeed({ chunk, row }))
-      const packed = packMarkdown(document)
+      const packed = yielded(chunkSteps(document))
       expect(made).toEqual(
         packed.map((chunk) => ({
           chunk,

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
 import { sectionSteps } from "../../src/search/Blocks.ts"
-import { embeddingText, packMarkdown } from "../../src/search/Packer.ts"
+import { chunkSteps, embeddingText } from "../../src/search/Packer.ts"
 import { cpuMillis } from "../CpuTime.ts"
+import { yielded } from "../Steps.ts"
 
-const markdown = (content: string, title = "Guide") => packMarkdown({ title, content, format: "markdown" })
-const text = (content: string) => packMarkdown({ title: "Guide", content, format: "text" })
+const markdown = (content: string, title = "Guide") =>
+  yielded(chunkSteps({ title, content, format: "markdown" }))
+const text = (content: string) => yielded(chunkSteps({ title: "Guide", content, format: "text" }))
 const visible = (content: string) => content.replace(/\s/g, "")
 const sentence = (words: number) => `Word${" word".repeat(words - 1)}. `
 

@@ -5,7 +5,6 @@
  */
 import * as Either from "effect/Either"
 import * as Json from "../../domain/Json.ts"
-import { typeId } from "../../domain/Ids.ts"
 import {
   type FinishReason,
   type ModelError,
@@ -106,7 +105,7 @@ class AnthropicDecoder implements Decoder {
     for (const index of this.#openReasoning.keys()) this.#endReasoning(index, parts)
     this.#reasoning.end(parts)
     this.#text.end(parts)
-    parts.push(...this.#calls.finished(() => typeId("call", 0)))
+    parts.push(...this.#calls.finished())
     parts.push({
       _tag: "Finish",
       reason: this.#calls.isEmpty ? (reasons[this.#reason] ?? "other") : "tool-calls",

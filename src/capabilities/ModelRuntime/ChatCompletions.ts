@@ -1,5 +1,4 @@
 /** Any provider with `POST /chat/completions`, streamed. */
-import { typeId } from "../../domain/Ids.ts"
 import {
   type FinishReason,
   type ModelError,
@@ -105,7 +104,7 @@ class ChatDecoder implements Decoder {
       parts.push({ _tag: "Reasoning", text: this.#reasoning.text, options })
     }
     this.#text.end(parts)
-    parts.push(...this.#calls.finished(() => typeId("call", 0)))
+    parts.push(...this.#calls.finished())
     const details = this.#usage?.prompt_tokens_details
     const outputDetails = this.#usage?.completion_tokens_details
     const stopped = this.#reason === "stop" && !this.#calls.isEmpty

@@ -1,6 +1,7 @@
 /** Tool calls as a model streams them: in pieces, and not always valid. */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
+import { typeId } from "../../domain/Ids.ts"
 import * as Json from "../../domain/Json.ts"
 import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { ModelPart } from "../ModelRuntime.ts"
@@ -82,10 +83,10 @@ export class ToolCalls {
     return this.#pending.length <= maxCalls && this.#length <= maxLength
   }
 
-  /** The calls in the order in which they began. `newId` creates missing ids. */
-  finished(newId: () => string): ReadonlyArray<ToolCall> {
+  /** The calls in the order in which they began. A call without an id gets one. */
+  finished(): ReadonlyArray<ToolCall> {
     return this.#pending.map(({ id, name, options, rawInput }) =>
-      toolCall(id === "" ? newId() : id, name, rawInput, options)
+      toolCall(id === "" ? typeId("call", 0) : id, name, rawInput, options)
     )
   }
 }

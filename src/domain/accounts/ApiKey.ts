@@ -39,9 +39,9 @@ export const AllowedOrigin = Schema.transformOrFail(
   }
 ).annotations({ identifier: "AllowedOrigin", message: () => notAnOrigin })
 
-const distinct = <A, I>(items: Schema.Schema<A, I>, max: number) =>
+const distinct = <A, I>(items: Schema.Schema<A, I>) =>
   Schema.Array(items).pipe(
-    Schema.maxItems(max),
+    Schema.maxItems(100),
     Schema.transform(Schema.Array(Schema.typeSchema(items)), {
       strict: true,
       decode: (all) => [...new Set(all)],
@@ -49,10 +49,10 @@ const distinct = <A, I>(items: Schema.Schema<A, I>, max: number) =>
     })
   )
 
-const Permissions = distinct(Permission, 100).pipe(
+const Permissions = distinct(Permission).pipe(
   Schema.minItems(1, { message: () => "Expected at least one permission" })
 )
-export const AllowedOrigins = distinct(AllowedOrigin, 100)
+export const AllowedOrigins = distinct(AllowedOrigin)
 const KeyName = trimmed(200)
 
 /** Body of `POST /api/agents/:id/keys`. The use-case checks that `expiresAt` is in the future. */

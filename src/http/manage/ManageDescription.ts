@@ -1,8 +1,9 @@
 /** The OpenAPI 3.1 description of the management interface, derived from its declarations. */
 import * as OpenApi from "@effect/platform/OpenApi"
+import * as Predicate from "effect/Predicate"
 import { pathTemplate, referencedSchemas, toWireSchema, wireSchemas } from "../Description.ts"
 import { ManageApi } from "../ManageApi.ts"
-import { isRecord, mapValues } from "../NamedSchemas.ts"
+import { mapValues } from "../NamedSchemas.ts"
 import * as Routes from "../Routes.ts"
 
 const description = [
@@ -11,7 +12,7 @@ const description = [
 ].join(" ")
 
 const withAccess = (operation: unknown, route: Routes.Route | undefined) =>
-  isRecord(operation) && route?.scope !== undefined
+  Predicate.isRecord(operation) && route?.scope !== undefined
     ? { ...operation, "x-scope": `${route.scope.resource}:${route.scope.verb}`, "x-role": route.role }
     : operation
 

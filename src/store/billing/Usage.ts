@@ -10,7 +10,7 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Cost } from "../../domain/billing/Cost.ts"
 import { ModelCallKind } from "../../domain/billing/ModelCall.ts"
-import { AgentId, minIdAt } from "../../domain/Ids.ts"
+import { AgentId, minRunIdAt } from "../../domain/Ids.ts"
 import type {
   AgentUsage,
   DayUsage,
@@ -228,7 +228,7 @@ export class UsageStore extends Effect.Service<UsageStore>()("store/billing/Usag
             sql`sum(coalesce(r.unpriced_calls, 1)) + count(r.cost_nano)`
           )} as cost
         from agents a
-        join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.id >= ${minIdAt("run", start)}
+        join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.id >= ${minRunIdAt(start)}
           and (r.status = 'complete' or r.unpriced_calls > 0 or r.cost_nano > 0)
           and r.started_at >= ${time(start)} and r.started_at < ${time(end)}
         left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'

@@ -37,9 +37,6 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    const isoTime = (column: string) =>
-      sql.literal(`to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
-
     const memberJson = (column: string) =>
       sql.literal(
         `case when ${column} is not null then jsonb_build_object('id', ${column}, 'email',
@@ -195,7 +192,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
             where n.tenant_id = ${tenantId} and n.end_user_id = p.id and n.channel <> 'test') as "conversationCount",
           coalesce((
             select jsonb_agg(jsonb_build_object('id', o.id, 'channel', o.channel, 'state', o.state,
-              'question', o.question, 'updatedAt', ${isoTime("o.updated_at")}) order by o.id desc)
+              'question', o.question, 'updatedAt', to_char(o.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by o.id desc)
             from (
               select n.id, n.channel, n.state, ${lastChange(sql, "n")} as updated_at, (
                 select left(m.content, 160) from messages m

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { Masking } from "../../domain/agents/Masking.ts"
-import { AgentId, ConversationId, minIdAt, RunId, SourceId } from "../../domain/Ids.ts"
+import { AgentId, ConversationId, minRunIdAt, RunId, SourceId } from "../../domain/Ids.ts"
 import type { MeasuredBy } from "../../domain/conversations/Insights.ts"
 import { toJsonb } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
@@ -103,7 +103,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
           v.embedding
         from agent_runs r join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
         left join question_vectors v on v.tenant_id = r.tenant_id and v.run_id = r.id and v.profile = ${profile}
-        where r.tenant_id = ${opaque(sql, tenantId)} and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
+        where r.tenant_id = ${opaque(sql, tenantId)} and r.id >= ${minRunIdAt(from)} and r.id < ${minRunIdAt(to)}
           and (r.status = 'failed' or r.unanswered or r.handed_over or r.stopped or r.rating = -1)
           and ${isOfCustomer} ${agentId === undefined ? sql`` : sql`and r.agent_id = ${agentId}`}
         order by r.id desc limit ${limit}`.pipe(
@@ -177,7 +177,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             ) as again
           from agents a
           join agent_runs r on r.tenant_id = a.tenant_id and r.agent_id = a.id and r.status <> 'running'
-            and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to, repeatWindowMillis)}
+            and r.id >= ${minRunIdAt(from)} and r.id < ${minRunIdAt(to, repeatWindowMillis)}
           join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and ${isOfCustomer}
           where a.tenant_id = ${opaque(sql, tenantId)} ${agentId === undefined ? sql`` : sql`and a.id = ${agentId}`}
         ),
@@ -186,7 +186,7 @@ export class InsightStore extends Effect.Service<InsightStore>()("store/conversa
             status = 'complete' and not unanswered as answered,
             status = 'complete' or unpriced_calls > 0 or cost_nano > 0 as billed,
             round(extract(epoch from completed_at - started_at) * 1000)::int as settle_ms
-          from asked where id < ${minIdAt("run", to)}
+          from asked where id < ${minRunIdAt(to)}
         )
         select ${keyExpressions[by]}::text as key, max(t.name) as name, grouping(${keyExpressions[by]}) = 1 as "isTotal",
           count(*)::float8 as turns, count(distinct t.end_user_id)::float8 as people,

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { ChunkId, DocumentId, minIdAt } from "../../domain/Ids.ts"
+import { ChunkId, DocumentId, minRunIdAt } from "../../domain/Ids.ts"
 import {
   Finding,
   FindingCounts,
@@ -168,7 +168,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           select r.tenant_id, r.id, r.rating, m.citations from agent_runs r
           join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
           where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId} and r.rating is not null and r.status = 'complete'
-            and r.id >= ${minIdAt("run", DateTime.subtract(now, { days: ratedDays }))}
+            and r.id >= ${minRunIdAt(DateTime.subtract(now, { days: ratedDays }))}
           order by r.id desc limit 20000
         ),
         cited as (
@@ -317,7 +317,7 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           cross join lateral (select * from passages p where p.tenant_id = u.tenant_id and p.hash = u.hash offset 0) p
           left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
           where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId}
-            and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
+            and r.id >= ${minRunIdAt(from)} and r.id < ${minRunIdAt(to)}
             and u.source_id in (select id from own)
         ),
         counted as (

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
-import { minIdAt, RunId, SourceId } from "../../domain/Ids.ts"
+import { minRunIdAt, RunId, SourceId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
@@ -59,7 +59,7 @@ export class ImpactStore extends Effect.Service<ImpactStore>()("store/knowledge/
           join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id and c.channel <> 'test'
           join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id
           where r.tenant_id = ${opaque(sql, tenantId)} and r.agent_id = ${agentId} and r.status = 'complete'
-            and r.id >= ${minIdAt("run", from)} and r.id < ${minIdAt("run", to)}
+            and r.id >= ${minRunIdAt(from)} and r.id < ${minRunIdAt(to)}
             and exists (
               select from run_passages u where u.tenant_id = r.tenant_id and u.run_id = r.id
                 and u.number in (select (k ->> 'index')::int from jsonb_array_elements(m.citations) k)

@@ -60,12 +60,6 @@ export interface ConversionCursor {
   readonly agentId: string
 }
 
-export interface Converted {
-  readonly count: number
-  /** Where the next batch begins; null after the last one. */
-  readonly next: ConversionCursor | null
-}
-
 export const conversionStart: ConversionCursor = { tenantId: "", agentId: "" }
 
 export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
@@ -118,7 +112,7 @@ export class VectorEncodingStore extends Effect.Service<VectorEncodingStore>()(
 
       /**
        * Converts at most `size` vectors, from `cursor` on; none while a process of 0.1.0 is running. Other processes
-       * convert others at the same time.
+       * convert others at the same time. `next` is where the next batch begins; null after the last one.
        */
       const convert = (cursor: ConversionCursor, size: number) =>
         Effect.gen(function* () {

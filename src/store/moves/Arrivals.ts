@@ -82,16 +82,14 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         })
       })
 
-    /** Runs `write` in a transaction whose changes the guards accept. Fails unless `driver` drives the move. */
-    const writeAsDriver = <A, E, R>(
-      tenantId: TenantId,
-      driver: string,
-      states: Parameters<typeof moves.lockIfDrivenBy>[2],
-      write: Effect.Effect<A, E, R>
-    ) =>
+    /**
+     * Runs `write` in a transaction whose changes the guards accept. Fails unless the tenant is away and `driver` drives
+     * its move.
+     */
+    const writeAsDriver = <A, E, R>(tenantId: TenantId, driver: string, write: Effect.Effect<A, E, R>) =>
       sql.withTransaction(
         Effect.gen(function* () {
-          if (!(yield* moves.lockIfDrivenBy(tenantId, driver, states))) {
+          if (!(yield* moves.lockWhileAway(tenantId, driver))) {
             return yield* new ArrivalRefused({
               reason: "taken",
               message: "Another command has taken over the move, or the tenant is served here already."
@@ -129,11 +127,7 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         RowTexts.write(table, rows, "keep", tenantId),
         RowSets.raiseSequences(table, rows)
       )
-      yield* Effect.catchTag(
-        writeAsDriver(tenantId, driver, ["away"], withClient(write)),
-        "SqlError",
-        explainFailure
-      )
+      yield* Effect.catchTag(writeAsDriver(tenantId, driver, withClient(write)), "SqlError", explainFailure)
     })
 
     const allTogether = (tenantId: TenantId, given: ReadonlyArray<TableChanges>) =>
@@ -178,7 +172,6 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
         writeAsDriver(
           tenantId,
           driver,
-          ["away"],
           withClient(
             Effect.gen(function* () {
               yield* how(tenantId, given)
@@ -224,7 +217,6 @@ export class Arrivals extends Effect.Service<Arrivals>()("store/moves/Arrivals",
       return writeAsDriver(
         tenantId,
         driver,
-        ["away"],
         sql`
           delete from ${sql(table.table)} where (${key}) in (
             select ${key} from ${sql(table.table)} where ${owner} = ${tenantId} limit ${rowsPerRemoval}::int

@@ -61,15 +61,13 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
         returning tenant`.pipe(notifyAfter, Rows.any)
 
     /**
-     * True if `driver` drives the move and its state is one of `states`. Locks the row, so that this remains true until
-     * the caller's transaction ends.
+     * True if `driver` drives the move and the tenant is away. Locks the row, so that this remains true until the
+     * caller's transaction ends.
      */
-    const lockIfDrivenBy = (tenantId: TenantId, driver: string, states: ReadonlyArray<MoveState>) =>
+    const lockWhileAway = (tenantId: TenantId, driver: string) =>
       sql`
         select tenant from tenant_moves
-        where tenant = ${tenantId} and driver = ${driver} and state in ${sql.in(states)} for share`.pipe(
-        Rows.any
-      )
+        where tenant = ${tenantId} and driver = ${driver} and state = 'away' for share`.pipe(Rows.any)
 
     /** True while `driver` drives the move. */
     const isDrivenBy = (tenantId: TenantId, driver: string) =>
@@ -196,7 +194,7 @@ export class MoveStore extends Effect.Service<MoveStore>()("store/moves/Moves", 
       changed,
       find,
       begin,
-      lockIfDrivenBy,
+      lockWhileAway,
       isDrivenBy,
       hold,
       fence,

@@ -3,8 +3,9 @@ import * as Effect from "effect/Effect"
 import { strToU8 } from "fflate"
 import { DocumentParser, type ParseRequest } from "../../../src/capabilities/DocumentParser.ts"
 import { layerInline } from "../../../src/capabilities/DocumentParser/Inline.ts"
-import { packMarkdown } from "../../../src/search/Packer.ts"
+import { chunkSteps } from "../../../src/search/Packer.ts"
 import { epubFiles, pack, pptxFiles, textRow, xlsxFiles } from "../../fixtures/documents/OfficeWriter.ts"
+import { yielded } from "../../Steps.ts"
 
 const parser = layerInline({ maxPages: 50 })
 const parse = (bytes: Uint8Array, hints: Omit<ParseRequest, "bytes"> = {}) =>
@@ -56,7 +57,7 @@ describe("XLSX", () => {
       )
       const rows = [textRow(1, ["Name", "Line", "Hours"]), ...body].join("")
       const { content, format, title } = yield* parse(pack(xlsxFiles([{ name: "Stations", rows }])))
-      const chunks = packMarkdown({ content, format, title })
+      const chunks = yielded(chunkSteps({ content, format, title }))
       expect(chunks.length).toBeGreaterThan(10)
       for (const chunk of chunks) {
         expect(chunk.heading).toBe("Stations")

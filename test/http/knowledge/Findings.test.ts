@@ -11,7 +11,7 @@ import { Embedder } from "../../../src/capabilities/Embedder.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
-import { ChunkId, minIdAt } from "../../../src/domain/Ids.ts"
+import { ChunkId, minRunIdAt } from "../../../src/domain/Ids.ts"
 import { FindingsApi } from "../../../src/http/hosted/knowledge/FindingsApi.ts"
 import { FindingsHandlers } from "../../../src/http/hosted/knowledge/FindingsHandlers.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
@@ -102,7 +102,7 @@ const rated = (scope: AgentScope, page: string, rating: 1 | -1 | null) =>
     const sql = yield* SqlClient.SqlClient
     const { agentId, tenantId } = scope
     const now = yield* DateTime.now
-    const id = `${minIdAt("run", now).slice(0, 14)}${String(version++).padStart(16, "0")}`
+    const id = `${minRunIdAt(now).slice(0, 14)}${String(version++).padStart(16, "0")}`
     yield* sql`insert into end_users (id, tenant_id) values (${`usr_${id}`}, ${tenantId})`
     yield* sql`
       insert into conversations (id, tenant_id, agent_id, end_user_id, channel)

@@ -82,7 +82,6 @@ onEmbeddedPgvector("Vectors of a tenant that is being moved", (it) => {
         yield* arrivals.writeAsDriver(
           tenantId,
           driver,
-          ["away"],
           sql`update chunk_embeddings set encoding = 0, embedding = decode(${float}, 'base64'), vector = null, source_id = null`
         )
         expect(yield* convert(conversionStart, 100)).toEqual({ count: 0, next: null })

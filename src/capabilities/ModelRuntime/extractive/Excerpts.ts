@@ -2,7 +2,7 @@
  * Splits a Markdown passage into blocks that can be quoted: paragraphs, lists, code and tables. Markup that a reply
  * cannot show is removed.
  */
-import { type Block, sections } from "../../../search/Blocks.ts"
+import { type Block, sectionSteps } from "../../../search/Blocks.ts"
 import { plainText } from "../../../search/Heading.ts"
 import { indentOf as columnOf } from "../../../search/MarkdownLines.ts"
 import { labelOf } from "./NoteLabels.ts"
@@ -196,8 +196,8 @@ const withLabels = (all: ReadonlyArray<Excerpt>): ReadonlyArray<Excerpt> => {
 /** All quotable blocks of `text`, in order. */
 export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
   withLabels(
-    sections("", text, "markdown")
-      .flatMap(({ blocks }) => blocks)
+    [...sectionSteps("", text, "markdown")]
+      .flatMap((section) => section?.blocks ?? [])
       .filter((block) => !isBlank(block) && !isTableOfContents(block))
       .map(excerptOf)
       .filter((excerpt) => /[\p{L}\p{N}]/u.test(excerpt.text))

@@ -180,7 +180,7 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
     /** Runs `work` in a transaction if the tenant is not served here and `driver` drives its move. */
     const whileAway = <A>(tenantId: TenantId, driver: string, work: Effect.Effect<A>) =>
       arrivals
-        .writeAsDriver(tenantId, driver, ["away"], work)
+        .writeAsDriver(tenantId, driver, work)
         .pipe(Effect.catchTags({ ArrivalRefused: refused, SqlError: Effect.die }))
 
     /** Removes some rows of a tenant that is not served here. */
