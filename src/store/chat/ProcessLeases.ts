@@ -99,13 +99,7 @@ export class ProcessLeases extends Effect.Service<ProcessLeases>()("store/chat/P
 
     /** Ends one run without storing its message, which the database has refused. */
     const endWithoutMessage = (run: Run) =>
-      settleEmptyStatement(
-        sql,
-        run,
-        sql`r.id = ${run.id} and ${isDead}`,
-        "The turn could not be stored",
-        false
-      )
+      settleEmptyStatement(sql, run, sql`r.id = ${run.id} and ${isDead}`, "The turn could not be stored")
 
     /** Ends them one by one, so that a failure does not affect the others. */
     const endOneByOne = (runs: ReadonlyArray<Run>) =>

@@ -278,6 +278,9 @@ export const endedWithoutMessageEvents = (sql: SqlClient.SqlClient, from: Statem
   place: sql`ended.ticket`
 })
 
+/** What a turn has used of quota and budgets. */
+export type TurnUse = Pick<Settlement, "counted" | "bills" | "budgeted">
+
 /**
  * Ends the tenant's running runs `r` for which `condition` holds as failed, without a message: neither the user's
  * message nor an event with more than `label` is written. For runs whose content cannot be stored.
@@ -287,9 +290,7 @@ export const settleEmptyStatement = (
   { tenantId }: { readonly tenantId: string },
   condition: Statement.Fragment,
   label: string,
-  counted: boolean,
-  bills: ReadonlyArray<Bill> = [],
-  isBudgeted = false
+  { bills = [], budgeted = false, counted }: TurnUse = { counted: false }
 ) => sql<{ readonly id: string }>`
   with settled as (
     update agent_runs r set status = 'failed', completed_at = now(), message_id = null,
@@ -310,10 +311,10 @@ export const settleEmptyStatement = (
       'run.failed', 'failed', ${label}, null, now()
     from settled
   ),
-  ${isBudgeted ? sql`${settledBudgets(sql, bills)},` : sql``}
-  ${eventWrites(sql, endedWithoutMessageEvents(sql, sql`settled`), ...(isBudgeted ? [thresholdEvents(sql)] : []))},
+  ${budgeted ? sql`${settledBudgets(sql, bills)},` : sql``}
+  ${eventWrites(sql, endedWithoutMessageEvents(sql, sql`settled`), ...(budgeted ? [thresholdEvents(sql)] : []))},
   ${counted ? counters(sql, noTokens, bills) : returnTurns(sql, sql`settled`)}
-  select id ${isBudgeted ? sql`, ${readBudgets(sql)}` : sql``} from settled`
+  select id ${budgeted ? sql`, ${readBudgets(sql)}` : sql``} from settled`
 
 /** For a turn without a reply. Usage counts the tokens of stored replies only. */
 const noTokens = { inputTokens: 0, outputTokens: 0 } as const

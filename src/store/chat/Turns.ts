@@ -39,6 +39,7 @@ import {
   settleEmptyStatement,
   type Settlement,
   settleTurn,
+  type TurnUse,
   type UnstoredTurn
 } from "./TurnSettlement.ts"
 import { mayBeOfVisitor, mayBeVisitor } from "./Visitors.ts"
@@ -357,18 +358,17 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
       return yield* storedPassages.settle(scope, passages, written)
     }, orUnstorable)
 
-    /** Ends a run whose content cannot be stored, as failed. Nothing of its content is written. */
+    /**
+     * Ends a run whose content cannot be stored, as failed. Nothing of its content is written. Without `used` the turn
+     * is returned to the quota.
+     */
     const settleEmpty = CheapSpans.fn("Turns.settleEmpty")(function* (
       scope: AgentScope,
       runId: RunId,
-      counted: boolean,
-      bills: ReadonlyArray<Bill> = [],
-      isBudgeted = false
+      used?: TurnUse
     ) {
       const ownRun = sql`r.agent_id = ${scope.agentId} and r.id = ${runId}`
-      yield* retrySettlement(
-        settleEmptyStatement(sql, scope, ownRun, "Run failed", counted, bills, isBudgeted)
-      )
+      yield* retrySettlement(settleEmptyStatement(sql, scope, ownRun, "Run failed", used))
     }, Effect.orDie)
 
     /** Counts a turn that stores nothing else (`persist: false`). */

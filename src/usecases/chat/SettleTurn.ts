@@ -136,7 +136,7 @@ export const makeSettleTurn = Effect.gen(function* () {
     const { admission, bills, counted, opening, scope } = turn
     const events = turn.trace.unstored()
     const settleEmpty = Effect.gen(function* () {
-      yield* turns.settleEmpty(scope, opening.runId, counted, bills, admission.budgeted)
+      yield* turns.settleEmpty(scope, opening.runId, { counted, bills, budgeted: admission.budgeted })
       turn.settled = true
       yield* TurnMetrics.count(turn, end, noReply)
       yield* feed.changed(turn.conversationId, opening.runId)

@@ -226,7 +226,7 @@ export const makeStartTurn = Effect.gen(function* () {
   ) => {
     const ending = Effect.zipRight(
       releaseClaim(scope, claim, opening),
-      turns.settleEmpty(scope, opening.runId, false)
+      turns.settleEmpty(scope, opening.runId)
     )
     const mayHaveRun = opening.persist && Option.exists(Cause.dieOption(cause), isAnswerLost)
     return mayHaveRun ? retryUntilStored(ending) : Effect.void
