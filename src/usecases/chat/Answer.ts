@@ -328,7 +328,7 @@ export const run = CheapSpans.fn("Answer.run")(function* (
   turn: Turn,
   history: ReadonlyArray<HistoryMessage>
 ) {
-  if (turn.masking !== null) yield* MaskedTurn.learn(turn, history)
+  yield* MaskedTurn.learn(turn, history)
   const query = MaskedTurn.searchQuery(turn, history)
   const finding = findPassages(services, turn, query, Passages.budgetOf(services.runtime, turn.admission))
   const gathering = services.tools.forTurn(turn.scope, turn.request, turn.admission, callingTurn(turn))

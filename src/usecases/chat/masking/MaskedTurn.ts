@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import type { Context } from "effect"
 import type { CitedPassage, Claim, GroundingChecker } from "../../../capabilities/GroundingChecker.ts"
-import { yieldToEventLoop } from "../../../concurrency/YieldToEventLoop.ts"
+import { inSlices } from "../../../concurrency/InSlices.ts"
 import type { JsonObject } from "../../../domain/Text.ts"
 import type { HistoryMessage } from "../../../store/chat/Turns.ts"
 import { searchText } from "../SearchText.ts"
@@ -17,26 +17,24 @@ type Masked = Pick<Turn, "masking">
 export const tracePayload = ({ masking }: Masked): Readonly<Record<string, unknown>> =>
   masking === null ? {} : { masking: masking.counts }
 
-/** Runs all steps, and lets other turns run between them. */
-const inSteps = (steps: Iterable<void>) =>
-  Effect.gen(function* () {
-    for (const _ of steps) yield* yieldToEventLoop
-  })
+function* learnAll(
+  masking: Masking,
+  { context, message }: Turn["request"],
+  history: ReadonlyArray<HistoryMessage>
+): Generator<void, void> {
+  for (const { content } of history) {
+    yield* masking.learnInSteps(content)
+    yield
+  }
+  if (context !== undefined) yield* masking.learnJsonInSteps(context)
+  yield* masking.learnInSteps(message)
+}
 
 /** Reads all customer texts that the turn will send first: one text may show what a number in another one is. */
 export const learn = (
   { masking, request }: Pick<Turn, "masking" | "request">,
   history: ReadonlyArray<HistoryMessage>
-) =>
-  Effect.gen(function* () {
-    if (masking === null) return
-    for (const { content } of history) {
-      yield* inSteps(masking.learnInSteps(content))
-      yield* yieldToEventLoop
-    }
-    if (request.context !== undefined) yield* inSteps(masking.learnJsonInSteps(request.context))
-    yield* inSteps(masking.learnInSteps(request.message))
-  })
+): Effect.Effect<void> => (masking === null ? Effect.void : inSlices(learnAll(masking, request, history)))
 
 /** The text that may be searched for: embedding and ranking may call an outside provider. */
 export const searchable = ({ masking }: Masked, text: string): string => masking?.searchable(text) ?? text
@@ -74,19 +72,21 @@ export const tools = ({ masking }: Masked, given: TurnTools): TurnTools => {
 }
 
 /** The claims with placeholders. A passage stays one object in all claims, because checkers analyse each object once. */
-const maskedClaims = (masking: Masking, claims: ReadonlyArray<Claim>) =>
-  Effect.gen(function* () {
-    const known = new Map<CitedPassage, CitedPassage>()
-    for (const passage of new Set(claims.flatMap(({ passages }) => passages))) {
-      if (known.size > 0) yield* yieldToEventLoop
-      const title = masking.maskPassage(passage.title)
-      known.set(passage, { ...passage, title, text: masking.maskPassage(passage.text) })
-    }
-    return claims.map(({ passages, text }) => ({
-      text: masking.maskKnown(text),
-      passages: passages.map((passage) => known.get(passage) ?? passage)
-    }))
-  })
+function* maskedClaims(
+  masking: Masking,
+  claims: ReadonlyArray<Claim>
+): Generator<void, ReadonlyArray<Claim>> {
+  const known = new Map<CitedPassage, CitedPassage>()
+  for (const passage of new Set(claims.flatMap(({ passages }) => passages))) {
+    const title = masking.maskPassage(passage.title)
+    known.set(passage, { ...passage, title, text: masking.maskPassage(passage.text) })
+    yield
+  }
+  return claims.map(({ passages, text }) => ({
+    text: masking.maskKnown(text),
+    passages: passages.map((passage) => known.get(passage) ?? passage)
+  }))
+}
 
 /** A checker may call a model or a service. Statements and passages have the same placeholders for the same values. */
 export const checker = ({ masking }: Masked, given: Checker): Checker =>
@@ -95,7 +95,9 @@ export const checker = ({ masking }: Masked, given: Checker): Checker =>
     : {
         name: given.name,
         check: (claims, cancelled) =>
-          Effect.flatMap(maskedClaims(masking, claims), (masked) => given.check(masked, cancelled)).pipe(
+          Effect.flatMap(inSlices(maskedClaims(masking, claims)), (masked) =>
+            given.check(masked, cancelled)
+          ).pipe(
             Effect.map(({ verdicts, ...result }) => ({
               ...result,
               verdicts: verdicts.map(({ spans, ...verdict }) => ({

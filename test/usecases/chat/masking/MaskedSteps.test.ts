@@ -1,5 +1,6 @@
 /** How a turn learns from long texts, and what its checker is shown. */
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -12,6 +13,12 @@ import * as Prompt from "../../../../src/usecases/chat/Prompt.ts"
 import { request } from "../TurnHarness.ts"
 
 const address = "canary.person@mail.example"
+
+/** A clock by which each step takes as long as a slice, so that there is a pause after each. */
+const slowClock = () => {
+  let nanos = 0n
+  return Object.assign(Clock.make(), { currentTimeNanos: Effect.sync(() => (nanos += 5_000_000n)) })
+}
 
 describe("Masking in a turn", () => {
   it.effect("does not block other turns while it reads a long history or a long context", () =>
@@ -32,7 +39,7 @@ describe("Masking in a turn", () => {
       clearImmediate(other)
       expect(afterHistory).toBeGreaterThan(10)
       expect(others).toBeGreaterThan(afterHistory + 5)
-    })
+    }).pipe(Effect.withClock(slowClock()))
   )
 
   it.live("does not block other turns while the prompt of a long history is masked", () =>
