@@ -129,6 +129,11 @@ const codesIn = (text: string) => Array.from(text.matchAll(/`([^`]+)`/gu), ([, c
 const firstColumn = (page: string, heading: string) =>
   Array.from(section(page, heading).matchAll(/^\|([^|]*)\|/gmu), ([, cell = ""]) => codesIn(cell)).flat()
 
+const literalsOf = ({ ast }: Schema.Schema.AnyNoContext) =>
+  (SchemaAST.isUnion(ast) ? ast.types : []).flatMap((type) =>
+    SchemaAST.isLiteral(type) ? [String(type.literal)] : []
+  )
+
 const fieldsOf = <A, I, R>(schema: Schema.Schema<A, I, R>) =>
   SchemaAST.getPropertySignatures(Schema.encodedSchema(schema).ast).map(({ name }) => String(name))
 
@@ -157,7 +162,7 @@ describe("The documentation lists", () => {
       firstColumn("chat", "Send a message"),
       [...Object.keys(CompleteFields), "id", "messages", "trigger"]
     ],
-    ["the types of sources", firstColumn("sources", "Add a source"), SourceType.literals],
+    ["the types of sources", firstColumn("sources", "Add a source"), literalsOf(SourceType)],
     ["the types of events", firstColumn("events", "Types"), EventType.literals],
     [
       "the events of a trace",
@@ -195,7 +200,7 @@ describe("The documentation lists", () => {
   })
 
   const named: ReadonlyArray<readonly [string, string, ReadonlyArray<string>]> = [
-    ["permission", section("authentication", "Permissions"), Permission.literals],
+    ["permission", section("authentication", "Permissions"), literalsOf(Permission)],
     ["code of a failed tool", prose("tools"), ToolFailureCode.literals],
     ["variable that a file may hold", section("containers", "Secrets"), secretVariables],
     ["kind of an entry of the inbox", section("conversations", "The team's inbox"), EntryKind.literals],
