@@ -223,7 +223,7 @@ export const Variables = Schema.Struct({
   ...Telemetry.variables,
   LOG_LEVEL: variable(
     choice("trace", "debug", "info", "warn", "warning", "error", "none"),
-    "info by default."
+    "Lines of this level and above are logged: trace, debug, info, warn, error or none; info by default."
   ),
   LOG_FORMAT: variable(choice("pretty", "json"), "pretty on a terminal, else json.")
 })

@@ -54,8 +54,8 @@ export const ReplyTone = Schema.Literal("default", "friendly", "formal", "casual
 const StyleSettings = Schema.Struct({ length: ReplyLength, tone: ReplyTone })
 
 /**
- * A share of the conversations is answered by `version`. Each conversation stays with the version that answered it
- * first.
+ * A share of the conversations is answered by `version`. A conversation has one version for as long as the split does
+ * not change.
  */
 export const Split = Schema.Struct({
   version: Version,
