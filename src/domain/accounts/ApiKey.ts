@@ -39,9 +39,12 @@ export const AllowedOrigin = Schema.transformOrFail(
   }
 ).annotations({ identifier: "AllowedOrigin", message: () => notAnOrigin })
 
+/** Maximum number of permissions, and of origins, of one key. */
+const maxListItems = 100
+
 const distinct = <A, I>(items: Schema.Schema<A, I>) =>
   Schema.Array(items).pipe(
-    Schema.maxItems(100),
+    Schema.maxItems(maxListItems),
     Schema.transform(Schema.Array(Schema.typeSchema(items)), {
       strict: true,
       decode: (all) => [...new Set(all)],
