@@ -73,14 +73,14 @@ const valueOf = <A>(exit: Exit.Exit<A, unknown>): A => {
 /** Time for calls to be answered when the library closes. */
 const closeTimeout = "30 seconds"
 
-const closedResponse = ({ headers }: Request) => {
-  const requestId = RequestId.of(headers.get(RequestId.header) ?? undefined, Date.now())
-  const error = new ServiceUnavailable({ message: "The server is stopping. Try again." })
-  return Response.json(failureBody(error, requestId), {
-    status: 503,
-    headers: { [RequestId.header]: requestId }
+const closedResponse = ({ headers }: Request) =>
+  Effect.map(RequestId.resolve(headers.get(RequestId.header) ?? undefined), (requestId) => {
+    const error = new ServiceUnavailable({ message: "The server is stopping. Try again." })
+    return Response.json(failureBody(error, requestId), {
+      status: 503,
+      headers: { [RequestId.header]: requestId }
+    })
   })
-}
 
 /** Passes all log lines to `log`; without it nothing is logged. */
 const logLayer = ({ log }: SpokeSettings) =>
@@ -259,7 +259,7 @@ const makeSpoke = (embedded: Embedded.Embedded, run: Run, closeScope: () => Prom
     fetch: (request, options) =>
       closing === undefined
         ? tracked(embedded.network(request, options?.clientAddress))
-        : Promise.resolve(closedResponse(request)),
+        : run(closedResponse(request)),
     close,
     [Symbol.asyncDispose]: close
   }
