@@ -81,7 +81,10 @@ const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
 
 /** Programs without types pass other values too, which a `Blob` would convert to text. */
 const isFile = (file: unknown) =>
-  typeof file === "string" || file instanceof Blob || file instanceof ArrayBuffer || ArrayBuffer.isView(file)
+  typeof file === "string" ||
+  file instanceof Blob ||
+  ArrayBuffer.isView(file) ||
+  Object.prototype.toString.call(file) === "[object ArrayBuffer]"
 
 const formOf = ({ file, fileName, name }: Upload) => {
   if (!isFile(file)) {
