@@ -5,7 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { maskProcessTitle } from "./app/cli/MaskArguments.ts"
-import { flushed, ignoreClosedOutput } from "./app/cli/Output.ts"
+import { flushed, ignoreClosedOutput, incomplete, note } from "./app/cli/Output.ts"
 import { program } from "./app/cli/Program.ts"
 import { exitCode, installSignalHandlers } from "./app/cli/Signals.ts"
 import { failureCode } from "./app/cli/FailureMessage.ts"
@@ -27,6 +27,10 @@ NodeRuntime.runMain(program(process.argv), {
       onSuccess: () => 0,
       onFailure: (cause) => (Cause.isInterruptedOnly(cause) ? exitCode() : failureCode(cause))
     })
-    Effect.runCallback(flushed, { onExit: () => end(code) })
+    const complete = Effect.if(Effect.zipRight(flushed, incomplete), {
+      onTrue: () => Effect.as(note("The output could not be written: its disk is full."), Math.max(code, 1)),
+      onFalse: () => Effect.succeed(code)
+    })
+    Effect.runCallback(complete, { onExit: (ended) => end(Exit.getOrElse(ended, () => code)) })
   }
 })

@@ -25,6 +25,12 @@ const options: RedisOptions = {
 /** Commands fail at once while Redis is unreachable: no caller waits, and no backlog builds up. */
 const enableOfflineQueue = false
 
+/**
+ * True for the error of a replica: the server was the master before a failover, and may keep the connection open. A new
+ * connection finds the present master.
+ */
+const reconnectOnError = ({ message }: Error) => /\bREADONLY\b/u.test(message)
+
 type IoRedis = Pick<typeof import("ioredis"), "Cluster" | "Redis">
 
 const openCluster = ({ Cluster }: IoRedis, { nodes, password, tls, username }: RedisAddress) =>
@@ -46,7 +52,12 @@ const open = (library: IoRedis, url: Redacted.Redacted): Redis | Cluster => {
   const address = Option.getOrNull(parseRedisAddress(Redacted.value(url)))
   return address?.cluster === true
     ? openCluster(library, address)
-    : new library.Redis(Redacted.value(url), { ...options, enableOfflineQueue, retryStrategy })
+    : new library.Redis(Redacted.value(url), {
+        ...options,
+        enableOfflineQueue,
+        reconnectOnError,
+        retryStrategy
+      })
 }
 
 const isRefusal = (message: string) => /^(?:WRONGPASS|NOAUTH|NOPERM)\b/u.test(message)

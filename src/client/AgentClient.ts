@@ -79,7 +79,17 @@ const sleep = (milliseconds: number, signal: AbortSignal | undefined) =>
     signal?.addEventListener("abort", stop, { once: true })
   })
 
+/** Programs without types pass other values too, which a `Blob` would convert to text. */
+const isFile = (file: unknown) =>
+  typeof file === "string" ||
+  file instanceof Blob ||
+  ArrayBuffer.isView(file) ||
+  Object.prototype.toString.call(file) === "[object ArrayBuffer]"
+
 const formOf = ({ file, fileName, name }: Upload) => {
+  if (!isFile(file)) {
+    throw new SpokeError({ code: "VALIDATION_ERROR", message: "file is no text, no bytes and no Blob." })
+  }
   const form = new FormData()
   if (name !== undefined) form.set("name", name)
   const ownName = typeof File === "function" && file instanceof File ? file.name : "document"
@@ -155,7 +165,7 @@ const sourcesOf = ({ call }: Transport) => {
         options
       ),
     /** Uploads one document of up to 50 MiB. */
-    upload: (upload: Upload, options?: CallOptions) =>
+    upload: async (upload: Upload, options?: CallOptions) =>
       call<typeof SourceCreation.Encoded>(routes.sources.upload, { form: formOf(upload) }, options),
     get,
     ready: awaitReady,

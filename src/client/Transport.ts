@@ -121,6 +121,24 @@ async function* events(
   }
 }
 
+/** JSON of `value`. Refuses what JSON has no form for, and would leave out or write as null. */
+const toJson = (value: unknown): string => {
+  try {
+    return JSON.stringify(value, (_, member: unknown) => {
+      if (typeof member === "function" || (typeof member === "number" && !Number.isFinite(member))) {
+        throw new TypeError("no JSON")
+      }
+      return member
+    })
+  } catch {
+    throw new SpokeError({
+      code: "VALIDATION_ERROR",
+      message:
+        "The request cannot be written as JSON: no functions, BigInts, numbers that are not finite, circular references."
+    })
+  }
+}
+
 /** The request. The error of the platform is not passed on, because it may have a header's value. */
 const requestOf = (
   url: string,
@@ -129,7 +147,7 @@ const requestOf = (
   { form, headers = {}, json }: RequestParts,
   signal: AbortSignal | undefined
 ) => {
-  const body = json === undefined ? form : JSON.stringify(json)
+  const body = json === undefined ? form : toJson(json)
   try {
     const allHeaders = new Headers({ ...commonHeaders })
     for (const [name, value] of Object.entries(headers)) {

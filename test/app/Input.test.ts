@@ -8,7 +8,7 @@ import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { afterAll, describe } from "vitest"
-import { readBytes } from "../../src/app/cli/input/Files.ts"
+import { readBytes, readText } from "../../src/app/cli/input/Files.ts"
 import { linesOf } from "../../src/app/cli/input/Lines.ts"
 
 const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-input-"))
@@ -30,6 +30,14 @@ describe("A file", () => {
       for (const endless of [file, "/dev/zero"])
         expect(yield* read(endless)).toMatchObject({ left: `${endless} is longer than 10 bytes.` })
       expect(yield* read(folder)).toMatchObject({ left: `${folder} cannot be read.` })
+    })
+  )
+
+  it.live("is read as text without the byte order mark that some editors write", () =>
+    Effect.gen(function* () {
+      const file = Path.join(folder, "marked.json")
+      Fs.writeFileSync(file, '\uFEFF{"agents": {}}\r\n')
+      expect(yield* readText(file, 100, failed)).toBe('{"agents": {}}\r\n')
     })
   )
 

@@ -9,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import * as TestClock from "effect/TestClock"
 import * as TestContext from "effect/TestContext"
+import * as Net from "node:net"
 import { describe } from "vitest"
 import * as RedisBackends from "../../src/app/RedisBackends.ts"
 import { RateLimiter } from "../../src/capabilities/RateLimiter.ts"
@@ -185,6 +186,44 @@ withRedis("Requests counted in Redis", () =>
         yield* Effect.promise(server.stop)
         expect((yield* Effect.flip(take("key_1", { requests: 1, window: 1 })))._tag).toBe("RateLimiterError")
       })
+    )
+
+    it.scoped(
+      "are counted by the new master when the old one has become its replica, and still answers",
+      () =>
+        Effect.gen(function* () {
+          const started = Effect.acquireRelease(
+            Effect.promise(() => startRedis()),
+            ({ stop }) => Effect.promise(stop)
+          )
+          const old = yield* started
+          const next = yield* started
+          // As a name whose address changes with the failover.
+          let master = old.port
+          const relay = yield* Effect.acquireRelease(
+            Effect.async<Net.Server>((resume) => {
+              const server = Net.createServer((client) => {
+                const upstream = Net.connect({ host: "127.0.0.1", port: master })
+                for (const socket of [client, upstream]) socket.on("error", () => {})
+                client.pipe(upstream).pipe(client)
+              })
+              server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+            }),
+            (server) => Effect.sync(() => server.close())
+          )
+          const { port } = relay.address() as Net.AddressInfo
+          const redis = yield* connect(Redacted.make(`redis://127.0.0.1:${port}`))
+          const { take } = Context.get(yield* Layer.build(layerRedis(redis)), RateLimiter)
+          const limit = { requests: 2, window: 60 }
+          expect((yield* take("key_1", limit)).remaining).toBe(1)
+          master = next.port
+          yield* Effect.promise(() => redis.call("REPLICAOF", "127.0.0.1", String(next.port)))
+          expect((yield* Effect.flip(take("key_1", limit)))._tag).toBe("RateLimiterError")
+          const counted = yield* take("key_1", limit).pipe(
+            Effect.retry(Schedule.intersect(Schedule.spaced("100 millis"), Schedule.recurs(100)))
+          )
+          expect(counted.granted).toBe(true)
+        })
     )
     restoreIt()
   })

@@ -50,9 +50,21 @@ export const flushed = Effect.forEach(
   { concurrency: "unbounded", discard: true }
 ).pipe(Effect.timeout(flushTimeout), Effect.ignore)
 
+/** The disk of the file that standard output is written to has no room. */
+const isFull = (error: unknown) => /^(?:ENOSPC|EDQUOT|EFBIG)$/u.test(codeOf(error))
+
+let isIncomplete = false
+
+/** True if part of the result could not be stored. */
+export const incomplete = Effect.sync(() => isIncomplete)
+
 /** Ignores errors of closed output streams, so that a reader that exits, like `head`, does not end the process. */
 export const ignoreClosedOutput = (): void => {
-  for (const stream of streams) stream.on("error", () => {})
+  for (const stream of streams) {
+    stream.on("error", (error) => {
+      if (stream === process.stdout && isFull(error)) isIncomplete = true
+    })
+  }
 }
 
 /** Ends when the reader of the results has exited. */

@@ -19,8 +19,10 @@ import * as LibrarySettings from "./LibrarySettings.ts"
 import * as LogEntry from "../telemetry/LogEntry.ts"
 import type { Replaceable } from "./Replaceable.ts"
 import type { Database } from "../../store/Database.ts"
+import { ServiceUnavailable } from "../../domain/Errors.ts"
 import { isError } from "../../domain/ThrownErrors.ts"
-import { isCoded } from "../../http/Envelope.ts"
+import { failureBody, isCoded } from "../../http/Envelope.ts"
+import * as RequestId from "../../http/server/RequestId.ts"
 import * as AgentClient from "../../client/AgentClient.ts"
 import { SpokeError, type SpokeErrorCode } from "../../client/Failure.ts"
 import * as OwnerClient from "../../client/OwnerClient.ts"
@@ -71,14 +73,14 @@ const valueOf = <A>(exit: Exit.Exit<A, unknown>): A => {
 /** Time for calls to be answered when the library closes. */
 const closeTimeout = "30 seconds"
 
-const closedResponse = () =>
-  Response.json(
-    {
-      error: { code: "SERVICE_UNAVAILABLE", message: "The server is stopping. Try again." },
-      meta: { requestId: "none" }
-    },
-    { status: 503 }
-  )
+const closedResponse = ({ headers }: Request) =>
+  Effect.map(RequestId.resolve(headers.get(RequestId.header) ?? undefined), (requestId) => {
+    const error = new ServiceUnavailable({ message: "The server is stopping. Try again." })
+    return Response.json(failureBody(error, requestId), {
+      status: 503,
+      headers: { [RequestId.header]: requestId }
+    })
+  })
 
 /** Passes all log lines to `log`; without it nothing is logged. */
 const logLayer = ({ log }: SpokeSettings) =>
@@ -120,11 +122,6 @@ const invalid = (messages: ReadonlyArray<string>, issues: unknown) =>
 
 const openService = <A extends Replaceable>(all: SpokeSettings, replacements: Replacements<A>) =>
   Effect.gen(function* () {
-    const unknown = LibrarySettings.unknownSettings(all)
-    if (unknown.length > 0) {
-      const messages = unknown.map(({ message }) => message)
-      return yield* Effect.fail(invalid(messages, unknown))
-    }
     const { channels = {}, model, readers = {}, tenant, tools = {}, workers, ...given } = all
     const misnamed = Object.keys(tools).filter((name) => !isToolName(name))
     if (misnamed.length > 0) {
@@ -162,6 +159,13 @@ export const createSpoke = async <A extends Replaceable = never>(
   settings: SpokeSettings = {},
   replacements: Replacements<A> = {}
 ): Promise<Spoke> => {
+  const malformed = LibrarySettings.malformed(settings)
+  if (malformed.length > 0) {
+    throw invalid(
+      malformed.map(({ message }) => message),
+      malformed
+    )
+  }
   const logged = logLayer(settings)
   const run: Run = async (effect, options) =>
     valueOf(await Effect.runPromiseExit(Effect.provide(effect, logged), options))
@@ -255,7 +259,7 @@ const makeSpoke = (embedded: Embedded.Embedded, run: Run, closeScope: () => Prom
     fetch: (request, options) =>
       closing === undefined
         ? tracked(embedded.network(request, options?.clientAddress))
-        : Promise.resolve(closedResponse()),
+        : run(closedResponse(request)),
     close,
     [Symbol.asyncDispose]: close
   }

@@ -61,8 +61,8 @@ const settingsWithoutVariable = [
   "workers"
 ] as const satisfies ReadonlyArray<keyof SpokeSettings>
 
-/** Unknown settings. In plain JavaScript no compiler reports them. */
-export const unknownSettings = (given: SpokeSettings) => {
+/** Unknown settings. */
+const unknownSettings = (given: Readonly<Record<string, unknown>>) => {
   const named = Object.keys(variableOf).map((name) => name.split("."))
   const known = new Set([...named.flatMap(([name = ""]) => name), ...settingsWithoutVariable])
   return Object.entries(given).flatMap(([name, value]) => {
@@ -76,6 +76,96 @@ export const unknownSettings = (given: SpokeSettings) => {
           .filter((field) => !groupFields.includes(field))
           .map((field) => ({ path: [name, field], message: unknownField([name], field, groupFields) }))
   })
+}
+
+interface Form {
+  readonly words: string
+  readonly fits: (value: unknown) => boolean
+}
+
+const isFunction = (value: unknown) => typeof value === "function"
+const isText = (value: unknown) => typeof value === "string"
+const text: Form = { words: "a text", fits: isText }
+const object: Form = { words: "an object", fits: isRecord }
+
+/** Of settings that are no text. */
+const forms: Readonly<Record<string, Form>> = {
+  admin: object,
+  channels: object,
+  env: object,
+  fetchAllow: { words: "an array of texts", fits: (value) => Array.isArray(value) && value.every(isText) },
+  log: { words: "a function", fits: isFunction },
+  model: {
+    words: "a model of the AI SDK",
+    fits: (value) => isRecord(value) && isFunction(value["doStream"])
+  },
+  openai: object,
+  "openai.embeddingDimensions": { words: "a number", fits: (value) => typeof value === "number" },
+  readers: object,
+  tools: object,
+  workers: { words: "true or false", fits: (value) => typeof value === "boolean" }
+}
+
+/** Of every entry of these settings. */
+const entryForms: Readonly<Record<string, Form>> = {
+  channels: {
+    words: "a channel made by channel()",
+    fits: (value) => isRecord(value) && isFunction(value["send"])
+  },
+  env: { words: "a text", fits: (value) => value === undefined || isText(value) },
+  readers: {
+    words: "a reader made by reader()",
+    fits: (value) => isRecord(value) && isFunction(value["read"])
+  },
+  tools: { words: "a tool made by tool()", fits: (value) => isRecord(value) && isFunction(value["call"]) }
+}
+
+/** Required fields of optional groups, with the variable in `env` that is enough. */
+const requiredFields = [
+  ["openai", "apiKey", variableOf["openai.apiKey"]],
+  ["admin", "password", variableOf["admin.password"]]
+] as const
+
+const misformed = (path: ReadonlyArray<string>, message: string) => ({
+  path,
+  message: `${path.join(".")}: ${message}`
+})
+
+const entriesOf = (value: unknown): ReadonlyArray<readonly [string, unknown]> =>
+  isRecord(value) ? Object.entries(value) : []
+
+/** Settings and fields of groups that have another form than their type says. */
+const misformedSettings = (given: Readonly<Record<string, unknown>>) => {
+  const groups = ["admin", "openai"].flatMap((group) =>
+    entriesOf(given[group]).map(([field, value]) => [[group, field], value] as const)
+  )
+  const named = [
+    ...Object.entries(given).map(([name, value]) => [[name], value] as const),
+    ...groups
+  ].flatMap(([path, value]) => {
+    const { fits, words } = forms[path.join(".")] ?? text
+    return value === undefined || fits(value) ? [] : [misformed(path, `Expected ${words}`)]
+  })
+  const inEntries = Object.entries(entryForms).flatMap(([name, { fits, words }]) =>
+    entriesOf(given[name]).flatMap(([entry, value]) =>
+      fits(value) ? [] : [misformed([name, entry], `Expected ${words}`)]
+    )
+  )
+  const env = isRecord(given["env"]) ? given["env"] : {}
+  const missing = requiredFields.flatMap(([group, field, variable]) => {
+    const fields = given[group]
+    return isRecord(fields) && fields[field] === undefined && env[variable] === undefined
+      ? [misformed([group, field], "Required")]
+      : []
+  })
+  return [...named, ...inEntries, ...missing]
+}
+
+/** Unknown settings, else those of another form than their types. In plain JavaScript no compiler reports them. */
+export const malformed = (given: unknown) => {
+  if (!isRecord(given)) return [{ path: [], message: "Expected an object" }]
+  const unknown = unknownSettings(given)
+  return unknown.length > 0 ? unknown : misformedSettings(given)
 }
 
 /** The settings. Fails with `InvalidConfig`, which has every problem by the name of its setting. */

@@ -95,8 +95,17 @@ const asRefusal = ({ message, retryable }: ChannelError) => channelRefusal(messa
 
 const keyOf = ({ id }: OutboxPart) => `outbound:${id}`
 
+/** The attempts of a message span a restart or a failover of the dedupe store. */
+const keysRetryAfter = Duration.minutes(1)
+
 /** A refusal, because nothing has been sent before the key is claimed. */
-const keysUnreachable = () => channelRefusal("The dedupe keys cannot be reached.", true)
+const keysUnreachable = () =>
+  new ChannelError({
+    reason: "Refused",
+    message: "The dedupe keys cannot be reached.",
+    retryable: true,
+    retryAfter: keysRetryAfter
+  })
 
 const tooManyFiles = () => channelRefusal("Too many files are being sent.", true)
 

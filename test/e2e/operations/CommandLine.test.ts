@@ -24,6 +24,20 @@ import {
   until
 } from "../Spoke.ts"
 
+it.skipIf(!Fs.existsSync("/dev/full"))(
+  "A result whose disk is full exits with 1 and says so",
+  async () => {
+    const full = Fs.openSync("/dev/full", "w")
+    const child = spawn(process.execPath, [command, "--help"], { stdio: ["ignore", full, "pipe"] })
+    let said = ""
+    child.stderr?.on("data", (data) => (said += String(data)))
+    const [code] = await once(child, "close")
+    Fs.closeSync(full)
+    expect([code, said]).toEqual([1, "The output could not be written: its disk is full.\n"])
+  },
+  60_000
+)
+
 const commands = [
   "serve",
   "migrate",

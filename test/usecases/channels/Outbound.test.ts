@@ -1,6 +1,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -325,6 +326,26 @@ eachEngine("A message sent through a channel", (it) => {
         expect(yield* rows).toMatchObject([{ state: "sent", resent: false, error: null }])
       })
     )
+  )
+
+  it.effect(
+    "is retried after a minute if the dedupe keys cannot be reached, and then sent once, unmarked",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* conversation
+          yield* post()
+          yield* sql`alter table dedupe_keys rename to hidden`
+          const failure = yield* Effect.flip(attempt(1)).pipe(
+            Effect.ensuring(Effect.orDie(sql`alter table hidden rename to dedupe_keys`))
+          )
+          expect(failure).toMatchObject({ fatal: false, retryAfter: Duration.minutes(1) })
+          expect([calls, yield* rows]).toMatchObject([[], [{ state: "pending", resent: false }]])
+          yield* attempt(2)
+          expect([calls.length, yield* rows]).toMatchObject([1, [{ state: "sent", resent: false }]])
+        })
+      )
   )
 
   it.effect("requests a human after a permanent refusal, and not after a temporary one", () =>

@@ -23,6 +23,6 @@ export const readBytes = <E>(
     )
   )
 
-/** {@link readBytes} as text. */
+/** {@link readBytes} as text, without a byte order mark. */
 export const readText = <E>(file: string, maxBytes: number, failed: (message: string) => E) =>
-  Effect.map(readBytes(file, maxBytes, failed), (bytes) => bytes.toString("utf8"))
+  Effect.map(readBytes(file, maxBytes, failed), (bytes) => bytes.toString("utf8").replace(/^\uFEFF/u, ""))
