@@ -79,6 +79,7 @@ const Actions = ({ agentId, testCase }: { readonly agentId: string; readonly tes
   return (
     <RowActions
       of={testCase.question}
+      id={testCase.id}
       actions={[
         {
           label: common.edit,
