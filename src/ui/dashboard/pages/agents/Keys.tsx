@@ -311,6 +311,7 @@ const Keys = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={(page) => page.keys}
+        textOf={({ name, prefix }) => `${name} ${prefix}`}
         empty={
           <Empty title={t.empty} action={button}>
             {t.emptyLead}
