@@ -132,7 +132,12 @@ describe.skipIf(!hasBrowser)("The dashboard's conversations", () => {
     await page.setViewportSize({ width: 720, height: 400 })
     await page.emulateMedia({ media: "print" })
     expect(await page.getByRole("textbox").filter({ visible: true }).count()).toBe(0)
-    expect(await page.getByRole("button").filter({ visible: true }).count()).toBe(0)
+    const buttons = page.getByRole("button").filter({ visible: true })
+    const numbers = await buttons.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label") ?? ""))
+    // Numbers of citations are part of the text, and their sources are below it.
+    expect(numbers.length).toBeGreaterThan(0)
+    expect(numbers.filter((label) => !/^Citation \d+$/u.test(label))).toEqual([])
+    expect(await page.getByRole("article").locator("ol > li[value='1']").first().isVisible()).toBe(true)
     expect(await navigation.isVisible()).toBe(false)
     const messages = page.getByRole("article")
     expect(await messages.count()).toBeGreaterThan(3)

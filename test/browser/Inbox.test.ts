@@ -183,6 +183,25 @@ describe.skipIf(!hasBrowser)("The team's inbox", () => {
     await field.fill("")
   })
 
+  it("says that it loads while its labels load, and shows the list without them if they cannot be loaded", async () => {
+    const other = await page.context().newPage()
+    let answer = (): void => undefined
+    const asked = new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    await other.route("**/api/inbox/items", async (route) => {
+      await asked
+      await route.fulfill({ status: 500, json: { error: { code: "INTERNAL_ERROR", message: "" } } })
+    })
+    await other.goto(`${spoke.url}/app/conversations`)
+    const list = other.getByRole("region", { name: "Conversations" })
+    await list.getByText("Loading …").waitFor({ state: "attached" })
+    expect(await lines(other).count()).toBe(0)
+    answer()
+    await lines(other).first().waitFor()
+    await other.close()
+  })
+
   it("finds by words and by people, and keeps a view", async () => {
     const search = page.getByLabel("Search messages and people")
     await search.fill("grac")

@@ -331,4 +331,42 @@ describe.skipIf(!hasBrowser)("Long lists of the dashboard", () => {
     expect(complained.flat()).toEqual([])
     await Promise.all(tabs.map((tab) => tab.close()))
   }, 240_000)
+
+  it("find one of 150 agents and of 120 test cases, on whichever page it is", async () => {
+    const cookies = await page.context().cookies()
+    const headers = {
+      cookie: cookies.map(({ name, value }) => `${name}=${value}`).join("; "),
+      "x-spoke-csrf": "1"
+    }
+    const make = async (path: string, bodies: ReadonlyArray<object>) => {
+      for (const body of bodies) await spoke.request("POST", path, { key: null, headers, body })
+    }
+    await make(
+      "/api/agents",
+      Array.from({ length: 150 }, (_, number) => ({ name: `Branch ${number}.` }))
+    )
+    await make(
+      `/api/agents/${agentId}/cases`,
+      Array.from({ length: 120 }, (_, number) => ({ question: `When does branch ${number}. open?` }))
+    )
+    for (const [path, ...names] of [
+      ["agents", "Branch 3.", "Branch 149."],
+      [`agents/${agentId}/cases`, "branch 3.", "branch 119."]
+    ] as const) {
+      await page.goto(`${spoke.url}/app/${path}`)
+      const rows = page.getByRole("main").locator("tbody tr")
+      const search = page.getByRole("search").getByRole("searchbox", { name: "Search" })
+      for (const name of names) {
+        await search.fill(` ${name.toUpperCase()} `)
+        await until(
+          () => rows.allTextContents(),
+          (texts) => texts.length === 1 && texts[0]?.includes(name) === true
+        )
+      }
+      await search.fill("no such name")
+      await page.getByText("Nothing matches.").waitFor()
+      await search.fill("")
+      await rows.nth(30).waitFor()
+    }
+  })
 })

@@ -304,6 +304,75 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
     expect(await page.getByRole("button", { name: "Sync now: Later" }).count()).toBe(0)
   })
 
+  it("say that there is none at an address, in both languages, with a link to all of them", async () => {
+    for (const [locale, titles, links] of [
+      [
+        "en-GB",
+        ["There is no such source", "There is no such agent", "There is no such member"],
+        ["All sources", "All agents", "The team"]
+      ],
+      [
+        "de-DE",
+        ["Diese Quelle gibt es nicht", "Diesen Agenten gibt es nicht", "Dieses Mitglied gibt es nicht"],
+        ["Alle Quellen", "Alle Agenten", "Das Team"]
+      ]
+    ] as const) {
+      const context = await browser.newContext({
+        ...desktop,
+        locale,
+        storageState: await page.context().storageState()
+      })
+      const other = await context.newPage()
+      for (const [place, path] of [
+        "sources/src_nobody",
+        "agents/agt_nobody",
+        "team/usr_nobody/sessions"
+      ].entries()) {
+        await other.goto(`${spoke.url}/app/${path}`)
+        await other.getByRole("heading", { name: titles[place] ?? "", level: 1 }).waitFor()
+        await other
+          .getByRole("main")
+          .getByRole("link", { name: links[place] ?? "" })
+          .click()
+        await other.waitForURL(`${spoke.url}/app/${path.split("/")[0]}**`)
+      }
+      await context.close()
+    }
+  })
+
+  it("have ids that are copied by the keyboard, which says so", async () => {
+    const context = await browser.newContext({
+      ...desktop,
+      locale: "de-DE",
+      permissions: ["clipboard-read", "clipboard-write"],
+      storageState: await page.context().storageState()
+    })
+    const other = await context.newPage()
+    const copied = () => other.evaluate("navigator.clipboard.readText()")
+    await other.goto(`${spoke.url}/app/agents`)
+    await other.getByRole("main").getByRole("table").getByRole("link").first().click()
+    const agentId = /agt_\w+/u.exec(other.url())?.[0]
+    await other.goto(`${spoke.url}/app/agents/${agentId}/keys`)
+    const button = other.getByRole("button", { name: "Kopieren: ID des Agenten" })
+    await button.focus()
+    await other.keyboard.press("Enter")
+    await other.getByRole("status").filter({ hasText: "Kopiert" }).waitFor({ state: "attached" })
+    expect(await copied()).toBe(agentId)
+    expect(await button.evaluate((element) => element.matches(":focus"))).toBe(true)
+    await other
+      .getByRole("button", { name: /^Weitere Aktionen: / })
+      .first()
+      .click()
+    await other.getByRole("menuitem", { name: "ID kopieren" }).click()
+    await other.getByRole("status").filter({ hasText: "Kopiert" }).waitFor()
+    expect(await copied()).toMatch(/^key_\w+$/u)
+    await other.goto(`${spoke.url}/app/sources`)
+    await other.getByRole("main").getByRole("table").getByRole("link").first().click()
+    await other.getByRole("button", { name: "Kopieren: ID", exact: true }).click()
+    await until(copied, (text) => text === /src_\w+/u.exec(other.url())?.[0])
+    await context.close()
+  })
+
   it("are chosen by agent, of all agents and not only of the first page", async () => {
     await page.route("**/api/agents?*", async (route) => {
       const response = await route.fetch({

@@ -158,6 +158,22 @@ describe.skipIf(!hasBrowser)("Trying an agent", () => {
     await page.setViewportSize({ width: 1280, height: 860 })
   })
 
+  it("keeps the start of a long reply and its question in view", async () => {
+    const box = log()
+    stub.script.push({ text: `${"A long line of a long reply. ".repeat(300)}\n\nEnd.`, gap: 2 })
+    await ask("Tell me everything")
+    await reply().getByText("End.").waitFor()
+    await page.getByText("The agent is answering …").waitFor({ state: "detached" })
+    const tops = await box.evaluate((list) => {
+      const edge = list.getBoundingClientRect()
+      return [...list.querySelectorAll("article")].slice(-2).map((one) => {
+        const { top } = one.getBoundingClientRect()
+        return top >= edge.top && top < edge.bottom
+      })
+    })
+    expect(tops).toEqual([true, true])
+  })
+
   it("goes on after the window was loaded again in the middle of a reply, and is in nobody's inbox", async () => {
     await page.getByRole("button", { name: "New conversation" }).click()
     const asked = stub.requests.length

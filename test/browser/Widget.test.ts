@@ -242,6 +242,48 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
+  it("keeps the start of a long reply and its question in view, and follows a short one to its end", async () => {
+    for (const options of [desktop, phone]) {
+      const { context, page } = await visit(options)
+      await open(page)
+      const scroller = page.getByRole("region", { name: "Conversation" })
+      const isIn = (selector: string) =>
+        scroller.evaluate((list, wanted) => {
+          const edge = list.getBoundingClientRect()
+          const top = [...list.querySelectorAll(wanted)].at(-1)?.getBoundingClientRect().top ?? 0
+          return top >= edge.top && top < edge.bottom
+        }, selector)
+      const fromEnd = () =>
+        scroller.evaluate(
+          ({ clientHeight, scrollHeight, scrollTop }) => scrollHeight - scrollTop - clientHeight
+        )
+      const rated = page.getByRole("button", { name: "Helpful", exact: true })
+      stub.script.push({ text: "A long reply. ".repeat(300), gap: 2 })
+      await say(page, "Tell me everything")
+      await rated.waitFor()
+      expect([await isIn(".mine"), await isIn(".theirs"), (await fromEnd()) > 100]).toEqual([
+        true,
+        true,
+        true
+      ])
+      stub.script.push({ text: "A short reply." })
+      await say(page, "And in short?")
+      await rated.nth(1).waitFor()
+      expect([await isIn(".mine"), await isIn(".theirs"), (await fromEnd()) < 5]).toEqual([true, true, true])
+      // A long question leaves room for the start of its reply.
+      stub.script.push({ text: "Another long reply. ".repeat(300) })
+      await say(page, "A long question. ".repeat(150))
+      await rated.nth(2).waitFor()
+      expect([await isIn(".theirs"), (await fromEnd()) > 100]).toEqual([true, true])
+      // Who has scrolled to the end of a reply stays there.
+      await scroller.evaluate((list) => list.scrollTo(0, list.scrollHeight))
+      await rated.nth(2).click()
+      await page.getByText("Thank you for the feedback.").waitFor()
+      expect(await fromEnd()).toBeLessThan(64)
+      await context.close()
+    }
+  })
+
   it("streams a reply with its sources, takes feedback, and works by keyboard alone under a strict policy", async () => {
     const { context, page, wrong } = await visit()
     await page.keyboard.press("Tab")
@@ -263,6 +305,8 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
       .first()
     expect(await note.evaluate((node) => node.matches(":focus"))).toBe(true)
     expect(await note.textContent()).toMatch(/\w/u)
+    // Between headings there is the sign that extracts have, too.
+    expect(await page.locator(".sources").allTextContents()).not.toContainEqual(expect.stringMatching(/ > /u))
     await page.getByRole("button", { name: "Helpful", exact: true }).click()
     await page.getByText("Thank you for the feedback.").waitFor()
     await look(page, "widget")

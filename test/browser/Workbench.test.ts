@@ -311,6 +311,31 @@ describe.skipIf(!hasBrowser || production)("The workbench", () => {
     expect(wrong).toEqual([])
   })
 
+  it("shows the whole names of the versions that are compared on a phone", async () => {
+    for (const locale of ["en-GB", "de-DE"]) {
+      const context = await browser.newContext({ ...phone, locale })
+      const one = await context.newPage()
+      await signIn(one)
+      await one.goto(`${spoke.url}/app/agents/${agentId}/try?compare`)
+      const choices = one.getByLabel(/^(?:Who answers|Wer antwortet): /u)
+      await choices.nth(1).waitFor()
+      const cut = await choices.evaluateAll(
+        (all) =>
+          all.filter((element) => {
+            const context = element.ownerDocument.createElement("canvas").getContext("2d")
+            const style = element.ownerDocument.defaultView?.getComputedStyle(element)
+            if (context === null || style === undefined) return true
+            context.font = style.font
+            const text = element.querySelector("option:checked")?.textContent ?? ""
+            const padding = parseFloat(style.paddingInlineStart) + parseFloat(style.paddingInlineEnd)
+            return context.measureText(text).width > element.clientWidth - padding
+          }).length
+      )
+      expect([locale, cut]).toEqual([locale, 0])
+      await context.close()
+    }
+  })
+
   it.each([
     ["en-GB", { viewport: { width: 1920, height: 1080 } }, 1920],
     ["de-DE", { viewport: { width: 1440, height: 900 } }, 1440],

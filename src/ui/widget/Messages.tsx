@@ -3,6 +3,7 @@ import { useRef, useState } from "preact/hooks"
 import type { Chat } from "./Chat.ts"
 import type { Media, Message } from "./Client.ts"
 import type { Source } from "../EventStream.ts"
+import { headingPath } from "../headingPath.ts"
 import { safeHref } from "../markdown/Href.ts"
 import { Icon } from "./Icon.tsx"
 import { Link, Prose } from "./Prose.tsx"
@@ -71,7 +72,7 @@ const Reply = ({
       <button
         type="button"
         class="chip"
-        aria-label={chat.texts.source(index, source.title)}
+        aria-label={chat.texts.source(index, headingPath(source.title))}
         onClick={() => show(index)}
       >
         {index}
@@ -88,10 +89,11 @@ const Reply = ({
             return (
               <li key={index} value={index} tabIndex={-1} data-index={index}>
                 {href === null ? (
-                  title
+                  headingPath(title)
                 ) : (
                   <>
-                    <Link href={href}>{title === "" ? href : title}</Link> <span>{hostOf(href)}</span>
+                    <Link href={href}>{title === "" ? href : headingPath(title)}</Link>{" "}
+                    <span>{hostOf(href)}</span>
                   </>
                 )}
               </li>

@@ -4,6 +4,7 @@ import type { Chat } from "./Chat.ts"
 import { Composer } from "./Composer.tsx"
 import { bringsFiles } from "./Files.ts"
 import { isComposing } from "../inputEvents.ts"
+import { ReplyFollower } from "../ReplyFollower.ts"
 import { safeHref } from "../markdown/Href.ts"
 import { Icon } from "./Icon.tsx"
 import { Link } from "./Prose.tsx"
@@ -139,10 +140,6 @@ const useNarrowPage = (): boolean => {
   return isNarrow
 }
 
-/** True if the last line is visible, or nearly. */
-const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element) =>
-  scrollHeight - scrollTop - clientHeight < 48
-
 const Panel = ({
   chat,
   close,
@@ -151,22 +148,21 @@ const Panel = ({
 }: {
   readonly chat: Chat
   readonly close: () => void
-  readonly takesFocus: boolean
+  /** What gets the focus; null for nothing. */
+  readonly takesFocus: "field" | "panel" | null
   readonly view: View
 }) => {
   const { texts } = chat
   const field = useRef<HTMLTextAreaElement>(null)
+  const panel = useRef<HTMLDivElement>(null)
   const scroller = useRef<HTMLDivElement>(null)
-  const isFollowing = useRef(true)
+  const [follower] = useState(() => new ReplyFollower())
   const wasSending = useRef(false)
-  /** Scroll position after the last update. */
-  const lastScrollTop = useRef(0)
   const { widget } = chat.settings
   const avatar = widget?.avatar ?? null
   useEffect(() => {
-    if (takesFocus) field.current?.focus()
+    if (takesFocus !== null) (takesFocus === "field" ? field : panel).current?.focus()
   }, [])
-  const panel = useRef<HTMLDivElement>(null)
   const isModal = useNarrowPage()
   const root = panel.current?.getRootNode()
   const focusedElement = root instanceof ShadowRoot ? root.activeElement : null
@@ -176,17 +172,14 @@ const Panel = ({
   })
   const sending = view.live !== null && view.live.phase === "streaming"
   useLayoutEffect(() => {
-    const { current } = scroller
-    if (current === null) return
-    const isNewlySent = sending && !wasSending.current
-    wasSending.current = sending
-    // The scroll event of the visitor comes with the next frame, which may be after this update.
-    const isScrolledUp = current.scrollTop < lastScrollTop.current && !isAtEnd(current)
+    const list = scroller.current
+    const messages = list?.firstElementChild?.children
+    if (list === null || messages === undefined) return
     // A message that was just sent is always scrolled into view.
-    isFollowing.current = isNewlySent || (isFollowing.current && !isScrolledUp)
-    if (!isFollowing.current) return
-    current.scrollTop = current.scrollHeight
-    lastScrollTop.current = current.scrollTop
+    if (sending && !wasSending.current) follower.follow()
+    wasSending.current = sending
+    const isLastOwn = view.live === null && view.messages.at(-1)?.role === "user"
+    follower.update(list, messages, !isLastOwn)
   }, [view])
   return (
     <div
@@ -238,9 +231,7 @@ const Panel = ({
         role="region"
         tabIndex={0}
         aria-label={texts.conversation}
-        onScroll={({ currentTarget }) => {
-          isFollowing.current = isAtEnd(currentTarget)
-        }}
+        onScroll={({ currentTarget }) => follower.scrolled(currentTarget)}
       >
         <Messages chat={chat} view={view} />
       </div>
@@ -301,8 +292,9 @@ export const Widget = ({
         <Panel
           chat={chat}
           close={close}
-          // A chat that is open from the beginning does not interrupt a visitor who types elsewhere.
-          takesFocus={!isPreview && (wasOpened.current || document.activeElement === document.body)}
+          // A chat that is open from the beginning takes the focus only if it covers the page. It does not open the
+          // on-screen keyboard.
+          takesFocus={isPreview ? null : wasOpened.current ? "field" : narrowPage.matches ? "panel" : null}
           view={view}
         />
       )}

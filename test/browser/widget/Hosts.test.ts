@@ -129,6 +129,24 @@ describe.skipIf(!hasBrowser)("The widget, on a page that knows nothing of it,", 
     await context.close()
   })
 
+  it("takes the focus when it opens by itself and covers the page, and leaves it beside the page", async () => {
+    for (const body of ["<main>Shop</main>", `<input autofocus aria-label="Search">`]) {
+      const narrow = await visit(body, "data-open", phone)
+      await until(
+        () => page.evaluate("document.activeElement.shadowRoot?.activeElement?.getAttribute('role')"),
+        (role) => role === "dialog"
+      )
+      await page.keyboard.press("Escape")
+      expect(await page.getByRole("dialog").count()).toBe(0)
+      await narrow.close()
+    }
+    const wide = await visit("<main>Shop</main>", "data-open")
+    await field().waitFor()
+    await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    expect(await page.evaluate("document.activeElement.localName")).toBe("body")
+    await wide.close()
+  })
+
   it("gives the focus to its button when it is closed on a narrow page", async () => {
     const context = await visit("<main>Shop</main>", "", phone)
     await open()

@@ -1,24 +1,34 @@
-/** A table with pagination, and a dialog for new rows. */
+/** A table with pagination and search, and a dialog for new rows. */
 import type { InfiniteData } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
+import { commonTexts } from "../text/commonTexts.ts"
+import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
 import { Dialog } from "./Dialog.tsx"
+import { TextField } from "./Field.tsx"
 import { Loaded, type LoadedProps } from "./Page.tsx"
 import { Table, type TableProps } from "./Table.tsx"
 import { LoadMore } from "./LoadMore.tsx"
+import { useAllPages } from "./useAllPages.ts"
+import css from "./Table.module.css"
+
+/** Lists with more rows can be searched. */
+const minSearchedRows = 20
 
 interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
   readonly query: LoadedProps<InfiniteData<Page>>["query"] & {
     readonly hasNextPage: boolean
     readonly isFetchingNextPage: boolean
     readonly isFetchNextPageError: boolean
-    readonly fetchNextPage: () => Promise<unknown>
+    readonly fetchNextPage: (options?: { readonly cancelRefetch: boolean }) => Promise<unknown>
   }
   readonly rowsOf: (page: Page) => ReadonlyArray<Row>
   /** Content shown while there are no rows. */
   readonly empty: ReactNode
   /** Shown above the rows. */
   readonly bar?: ReactNode
+  /** The text of a row in which a search looks. A search loads all pages. Without it, there is no search. */
+  readonly textOf?: (row: Row) => string
 }
 
 /**
@@ -34,18 +44,43 @@ export const Listing = <Page, Row>({
   rowsOf,
   empty,
   bar = null,
+  textOf,
   ...table
 }: ListingProps<Page, Row>) => {
+  const t = useText(commonTexts)
+  const [search, setSearch] = useState("")
+  const wanted = search.trim().toLowerCase()
+  useAllPages({ ...query, hasNextPage: query.hasNextPage && wanted !== "" }, rowsOf)
   return (
     <>
       <Loaded query={query}>
         {({ pages }) => {
           const rows = pages.flatMap(rowsOf)
           if (rows.length === 0) return empty
+          const shown =
+            textOf === undefined || wanted === ""
+              ? rows
+              : rows.filter((row) => textOf(row).toLowerCase().includes(wanted))
           return (
             <>
+              {textOf === undefined || rows.length < minSearchedRows ? null : (
+                <div role="search" className={css["search"]}>
+                  <TextField
+                    compact
+                    type="search"
+                    label={t.search}
+                    placeholder={t.search}
+                    value={search}
+                    onChange={setSearch}
+                  />
+                </div>
+              )}
               {bar}
-              <Table rows={rows} {...table} />
+              {shown.length === 0 ? (
+                <p role="status">{query.hasNextPage ? t.loading : t.noMatch}</p>
+              ) : (
+                <Table rows={shown} {...table} />
+              )}
             </>
           )
         }}

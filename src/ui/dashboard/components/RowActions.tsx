@@ -1,9 +1,13 @@
 /** Actions of a row: the frequent one as a button, the others in a menu. Their labels have the row's name. */
 import type { ReactNode } from "react"
+import { commonTexts } from "../text/commonTexts.ts"
+import { useText } from "../text/Language.tsx"
 import { Button } from "./Button.tsx"
+import { toast } from "./feedback/Toast.tsx"
 import { Menu, type MenuAction } from "./Menu.tsx"
 import { Problem } from "./Problem.tsx"
 import css from "./Table.module.css"
+import { copyText } from "./useCopy.ts"
 
 interface RowButtonProps {
   readonly label: string
@@ -22,6 +26,8 @@ export const RowButton = ({ label, of, busy = false, onClick }: RowButtonProps) 
 interface Props {
   /** The row's name. */
   readonly of: string
+  /** The row's id. The menu then has an action that copies it. */
+  readonly id?: string
   readonly actions: ReadonlyArray<MenuAction>
   /** The error of the last action. */
   readonly problem?: unknown
@@ -29,13 +35,29 @@ interface Props {
   readonly children?: ReactNode
 }
 
-export const RowActions = ({ of, actions, problem = null, children }: Props) => (
-  <span className={css["actions"]}>
-    {problem === null ? null : <Problem problem={problem} />}
-    {children}
-    <Menu of={of} actions={actions} />
-  </span>
-)
+export const RowActions = ({ of, id, actions, problem = null, children }: Props) => {
+  const t = useText(commonTexts)
+  const copyId = (text: string) =>
+    void copyText(text).then((isCopied) => {
+      if (isCopied) toast(t.copied)
+    })
+  const isDestructive = ({ does }: MenuAction) => "question" in does
+  const idActions = id === undefined ? [] : [{ label: t.copyId, does: () => copyId(id) }]
+  return (
+    <span className={css["actions"]}>
+      {problem === null ? null : <Problem problem={problem} />}
+      {children}
+      <Menu
+        of={of}
+        actions={[
+          ...actions.filter((one) => !isDestructive(one)),
+          ...idActions,
+          ...actions.filter(isDestructive)
+        ]}
+      />
+    </span>
+  )
+}
 
 interface CellProps {
   readonly children: ReactNode

@@ -19,7 +19,7 @@ const copySelection = (text: string): boolean => {
 }
 
 /** Pages without HTTPS have no clipboard API. */
-const copyText = (text: string): Promise<boolean> =>
+export const copyText = (text: string): Promise<boolean> =>
   window.isSecureContext
     ? navigator.clipboard.writeText(text).then(
         () => true,

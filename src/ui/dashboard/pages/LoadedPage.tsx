@@ -4,13 +4,15 @@ import { isUnknownId } from "../api/Client.ts"
 import { type LoadedProps, LoadError, Page, PageSkeleton } from "../components/Page.tsx"
 import { commonTexts } from "../text/commonTexts.ts"
 import { useText } from "../text/Language.tsx"
-import { NotFound } from "./NotFound.tsx"
+import { NotFound, type NotFoundProps } from "./NotFound.tsx"
 
-export const LoadedPage = <A,>({ query, children }: LoadedProps<A>): ReactNode => {
+type Props<A> = LoadedProps<A> & Required<NotFoundProps>
+
+export const LoadedPage = <A,>({ back, children, query, what }: Props<A>): ReactNode => {
   const t = useText(commonTexts)
   if (query.data !== undefined) return children(query.data)
   if (query.isPending) return <PageSkeleton />
-  if (isUnknownId(query.error)) return <NotFound />
+  if (isUnknownId(query.error)) return <NotFound what={what} back={back} />
   return (
     <Page title={t.failed}>
       <LoadError query={query} />

@@ -1,4 +1,5 @@
 /** The number of a citation. Pressing it shows the cited passage. */
+import { headingPath } from "../../../headingPath.ts"
 import type { Citation as Declared } from "../../../../domain/chat/ChatTurn.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -20,7 +21,7 @@ const Passage = ({ citation }: { readonly citation: Citation }) => {
   const { score, sourceName, text, title, url } = citation
   return (
     <div className={css["passage"]}>
-      <strong>{title}</strong>
+      <strong>{headingPath(title)}</strong>
       {sourceName === undefined ? null : (
         <span className={css["soft"]}>{`${sourceName} · ${percent(score ?? 0)}`}</span>
       )}
@@ -46,7 +47,13 @@ export const CitationChip = ({ citation, onShow }: Props) => {
   const label = t.citation(index)
   if (onShow !== undefined) {
     return (
-      <button type="button" className={css["chip"]} aria-label={label} onClick={() => onShow(index)}>
+      <button
+        type="button"
+        className={css["chip"]}
+        data-printed=""
+        aria-label={label}
+        onClick={() => onShow(index)}
+      >
         {index}
       </button>
     )
@@ -56,7 +63,7 @@ export const CitationChip = ({ citation, onShow }: Props) => {
       role="dialog"
       label={label}
       button={(buttonProps) => (
-        <button type="button" {...buttonProps} className={css["chip"]} aria-label={label}>
+        <button type="button" {...buttonProps} className={css["chip"]} data-printed="" aria-label={label}>
           {index}
         </button>
       )}

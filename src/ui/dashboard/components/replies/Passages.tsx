@@ -1,5 +1,6 @@
 /** The passages that the model got: their scores, why they were found, and whether the reply cites them. */
 import { Link } from "wouter"
+import { headingPath } from "../../../headingPath.ts"
 import type { RunPassage } from "../../../../domain/chat/AgentRun.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -90,7 +91,7 @@ const Card = ({ citations, scores, href, isHighlighted, passage }: CardProps) =>
         <span className={css["number"]}>{index}</span>
         <span className={css["title"]} lang="">
           {title}
-          {heading === "" ? null : <span className={css["section"]}>{` › ${heading}`}</span>}
+          {heading === "" ? null : <span className={css["section"]}>{` › ${headingPath(heading)}`}</span>}
         </span>
         {citations.length === 0 ? null : <Badge tone="accent">{t.cited}</Badge>}
       </div>

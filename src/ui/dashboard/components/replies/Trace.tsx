@@ -8,6 +8,7 @@ import type {
 import { useFormat } from "../../text/Format.ts"
 import { useFailure } from "../../text/useFailure.ts"
 import { texts, useText } from "../../text/Language.tsx"
+import { CopyableId } from "../CopyableId.tsx"
 import { Badge, type Tone } from "../Badge.tsx"
 import { type PassageScores, Passages } from "./Passages.tsx"
 import css from "./Trace.module.css"
@@ -48,6 +49,7 @@ const words = texts(
     title: "Trace",
     empty: "Ask something: what happens appears here.",
     details: "Details",
+    run: "Run ID",
     shown: "What the model was shown",
     version: (version: number) => `Version ${version} of the agent`,
     cost: (sum: string) => `Model cost ${sum}`,
@@ -63,6 +65,7 @@ const words = texts(
     title: "Ablauf",
     empty: "Etwas fragen: hier erscheint, was geschieht.",
     details: "Einzelheiten",
+    run: "ID des Laufs",
     shown: "Was das Modell gesehen hat",
     version: (version: number) => `Version ${version} des Agenten`,
     cost: (sum: string) => `Modellkosten ${sum}`,
@@ -116,6 +119,8 @@ const tokenCountOf = ({ payload }: RunEvent, name: string): number | null => {
 }
 
 interface Props {
+  /** Null if it is unknown. */
+  readonly runId?: string | null
   readonly events: ReadonlyArray<RunEvent>
   /** The version of the agent; null if unknown. */
   readonly version?: number | null
@@ -171,12 +176,17 @@ const Step = ({ events, index }: { readonly events: ReadonlyArray<RunEvent>; rea
   )
 }
 
-export const Trace = ({ cost = null, events, passages = [], version = null }: Props) => {
+export const Trace = ({ cost = null, events, passages = [], runId = null, version = null }: Props) => {
   const { money } = useFormat()
   const t = useText(words)
   return (
     <section className={css["trace"]} aria-label={t.title}>
       <h2>{t.title}</h2>
+      {runId === null ? null : (
+        <p className={css["soft"]}>
+          {t.run}: <CopyableId id={runId} label={t.run} />
+        </p>
+      )}
       {version === null ? null : <p className={css["soft"]}>{t.version(version)}</p>}
       {cost === null ? null : (
         <p className={css["soft"]}>

@@ -1,11 +1,6 @@
 /** Keeps a growing list of messages scrolled to its end, unless the user has scrolled up. */
-import { type RefObject, type UIEvent, useEffect, useLayoutEffect, useRef } from "react"
-
-/** Distance from the end within which the list is kept at its end. */
-const followDistancePx = 80
-
-const isAtEnd = ({ clientHeight, scrollHeight, scrollTop }: Element): boolean =>
-  scrollHeight - scrollTop - clientHeight < followDistancePx
+import { type RefObject, type UIEvent, useEffect, useLayoutEffect, useRef, useState } from "react"
+import { ReplyFollower } from "../../../ReplyFollower.ts"
 
 interface StickToEnd {
   readonly frame: RefObject<HTMLDivElement | null>
@@ -16,41 +11,39 @@ interface StickToEnd {
   readonly follow: () => void
 }
 
-/** `ownMessageId` is the id of the user's last message. When it changes, the list scrolls to the end. */
-export const useStickToEnd = (ownMessageId?: string | number): StickToEnd => {
+interface Options {
+  /** The id of the user's last message. When it changes, the list scrolls to the end. */
+  readonly ownMessageId: string | number | undefined
+  /** Keeps the start of the last message visible, for replies that grow. */
+  readonly keepsStart?: boolean
+}
+
+export const useStickToEnd = ({ keepsStart = false, ownMessageId }: Options): StickToEnd => {
   const frame = useRef<HTMLDivElement>(null)
-  const isFollowing = useRef(true)
+  const [follower] = useState(() => new ReplyFollower())
   const lastOwnMessageId = useRef(ownMessageId)
-  /** Scroll position after the last update. */
-  const lastScrollTop = useRef(0)
-  const scrollToEnd = () => {
+  const keepsStartNow = useRef(keepsStart)
+  const update = () => {
     const element = frame.current
-    if (element === null || !isFollowing.current) return
-    // The user's scroll event comes with the next frame, which may be after this update.
-    if (element.scrollTop < lastScrollTop.current && !isAtEnd(element)) {
-      isFollowing.current = false
-      return
-    }
-    element.scrollTop = element.scrollHeight
-    lastScrollTop.current = element.scrollTop
+    if (element !== null) follower.update(element, element.children, keepsStartNow.current)
   }
   useLayoutEffect(() => {
+    keepsStartNow.current = keepsStart
     if (ownMessageId !== undefined && ownMessageId !== lastOwnMessageId.current) {
       lastOwnMessageId.current = ownMessageId
-      isFollowing.current = true
-      lastScrollTop.current = 0
+      follower.follow()
     }
-    scrollToEnd()
+    update()
   })
   // The content also changes without a rendering, and the list shrinks when content below it grows.
   useEffect(() => {
     const element = frame.current
     if (element === null) return
-    const contentObserver = new MutationObserver(scrollToEnd)
+    const contentObserver = new MutationObserver(update)
     contentObserver.observe(element, { characterData: true, childList: true, subtree: true })
     const sizeObserver = new ResizeObserver(() => {
-      lastScrollTop.current = Math.min(lastScrollTop.current, element.scrollHeight - element.clientHeight)
-      scrollToEnd()
+      follower.resized(element)
+      update()
     })
     sizeObserver.observe(element)
     return () => {
@@ -60,15 +53,8 @@ export const useStickToEnd = (ownMessageId?: string | number): StickToEnd => {
   }, [])
   return {
     frame,
-    onScroll: ({ currentTarget }) => {
-      isFollowing.current = isAtEnd(currentTarget)
-    },
-    hold: () => {
-      isFollowing.current = false
-    },
-    follow: () => {
-      isFollowing.current = true
-      lastScrollTop.current = 0
-    }
+    onScroll: ({ currentTarget }) => follower.scrolled(currentTarget),
+    hold: () => follower.hold(),
+    follow: () => follower.follow()
   }
 }

@@ -38,7 +38,7 @@ const AgentPage = ({ id, tab, user }: Props) => {
   if (part === undefined) return <NotFound />
   const Part = partComponents[part.part]
   return (
-    <LoadedPage query={query}>
+    <LoadedPage query={query} what="agent" back="/agents">
       {(agent) => (
         <Suspense fallback={<PageSkeleton />}>
           <Part key={`${id} ${part.part}`} agent={agent} user={user} />

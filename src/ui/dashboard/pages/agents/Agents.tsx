@@ -112,6 +112,7 @@ const Agents = ({ user }: { readonly user: User }) => {
       <Listing
         query={query}
         rowsOf={(page) => page.agents}
+        textOf={({ id, name }) => `${name} ${id}`}
         empty={
           <Empty title={t.empty} action={add}>
             {t.emptyLead}

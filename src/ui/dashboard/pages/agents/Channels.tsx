@@ -283,6 +283,7 @@ const Actions = ({ agentId, channel }: { readonly agentId: string; readonly chan
   return (
     <RowActions
       of={channel.externalId}
+      id={channel.id}
       problem={toggle.error}
       actions={[
         {

@@ -254,6 +254,7 @@ const Actions = ({
   return (
     <RowActions
       of={of}
+      id={experiment.id}
       problem={stop.error}
       actions={[
         ...(mayChange && isOpen(experiment) ? [{ label: t.stop, does: () => stop.mutate() }] : []),

@@ -4,6 +4,7 @@ import { createKey, type Key, keys, type OfferedPermission, revokeKey, setActive
 import { membersOf } from "../../api/membersOf.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { CheckboxGroup } from "../../components/Checkboxes.tsx"
+import { CopyableId } from "../../components/CopyableId.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { MoreOptions } from "../../components/MoreOptions.tsx"
@@ -32,6 +33,7 @@ const words = texts(
     empty: "No key yet",
     emptyLead: "Create one for your server or your own program. The widget needs none: it has its own line.",
     permissions: "What it may do",
+    prefix: "Beginning of the key",
     chat: "Chat",
     chatMeans: "Ask, and read its own conversations. All that the widget needs.",
     retrieve: "Search",
@@ -75,6 +77,7 @@ const words = texts(
     emptyLead:
       "Legen Sie einen für Ihren Server oder Ihr Programm an. Das Widget braucht keinen: Es hat eine eigene Zeile.",
     permissions: "Was er darf",
+    prefix: "Anfang des Schlüssels",
     chat: "Chat",
     chatMeans: "Fragen und die eigenen Gespräche lesen. Mehr braucht das Widget nicht.",
     retrieve: "Suche",
@@ -251,6 +254,7 @@ const Actions = ({ agentId, apiKey }: { readonly agentId: string; readonly apiKe
   return (
     <RowActions
       of={apiKey.name}
+      id={apiKey.id}
       problem={toggle.error}
       actions={[
         {
@@ -296,6 +300,7 @@ const Keys = ({ agent, user }: PartProps) => {
   return (
     <AgentPart
       part="keys"
+      showsId
       agent={agent}
       user={user}
       lead={t.lead}
@@ -306,6 +311,7 @@ const Keys = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={(page) => page.keys}
+        textOf={({ name, prefix }) => `${name} ${prefix}`}
         empty={
           <Empty title={t.empty} action={button}>
             {t.emptyLead}
@@ -319,7 +325,7 @@ const Keys = ({ agent, user }: PartProps) => {
             cell: ({ name, prefix, allowedOrigins, expiresAt, sourceScope }) => (
               <Cell
                 notes={[
-                  <code key="prefix">{prefix}…</code>,
+                  <CopyableId key="prefix" id={prefix} isPrefix label={`${t.prefix}, ${name}`} />,
                   expiresAt === null ? null : `${t.expires} ${moment(expiresAt)}`,
                   allowedOrigins.join(", "),
                   sourceScope === null ? null : `${scopeTitle}: ${scopeText(sourceScope)}`

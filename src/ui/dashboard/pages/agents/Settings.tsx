@@ -242,6 +242,7 @@ const Settings = ({ agent, user }: PartProps) => {
   return (
     <AgentPart
       part="settings"
+      showsId
       agent={agent}
       user={user}
       lead={t.lead}

@@ -79,6 +79,7 @@ const Actions = ({ agentId, testCase }: { readonly agentId: string; readonly tes
   return (
     <RowActions
       of={testCase.question}
+      id={testCase.id}
       actions={[
         {
           label: common.edit,
@@ -169,6 +170,9 @@ const TestCases = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={({ cases }) => cases}
+        textOf={({ expectFacts, expectSources, note, question }) =>
+          [question, note ?? "", ...expectFacts, ...expectSources].join(" ")
+        }
         empty={
           <Empty title={t.empty} action={add}>
             {t.emptyLead}

@@ -154,12 +154,12 @@ interface ListProps {
   readonly search: string
   readonly current: string | null
   readonly labels: ReadonlyArray<Label>
-  /** Hides the list while the content above it loads, so that it does not move. */
-  readonly isHidden: boolean
+  /** Shows a placeholder while the content above the list loads, so that the list does not move. */
+  readonly isWaiting: boolean
   readonly onClear: () => void
 }
 
-export const ConversationList = ({ current, filter, isHidden, labels, onClear, search }: ListProps) => {
+export const ConversationList = ({ current, filter, isWaiting, labels, onClear, search }: ListProps) => {
   const t = useText(words)
   const { waiting, loadMore, olderPages, query, others } = useInbox(filter)
   const frame = useRef<HTMLDivElement>(null)
@@ -208,7 +208,8 @@ export const ConversationList = ({ current, filter, isHidden, labels, onClear, s
   useShortcuts({ j: () => moveBy(1), k: () => moveBy(-1) })
 
   const isFiltered = Object.keys(filter).length > 0
-  if (isHidden) return null
+  // A placeholder of its own: the same one would move when the content above it appears.
+  if (isWaiting) return <Skeleton key="waiting" rows={6} person />
   if (query.data === undefined) {
     return query.isPending ? <Skeleton rows={6} person /> : <LoadError query={query} />
   }

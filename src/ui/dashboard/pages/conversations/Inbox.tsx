@@ -76,7 +76,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
   const names = useText(sharedWords)
   const main = usePageFocus()
   const { filter, search, setFilter } = useFilter()
-  const { data: items, isPending } = useQuery(inboxItems)
+  const { data: items, failureCount, isPending } = useQuery(inboxItems)
   const loadedAgents = useAllPages(useInfiniteQuery(agents), (page) => page.agents) ?? []
   useEffect(() => {
     if (id === null) setPageName(names.title)
@@ -116,7 +116,7 @@ const Inbox = ({ id, user }: { readonly id: string | null; readonly user: User }
           search={search}
           current={id}
           labels={items?.labels ?? []}
-          isHidden={isPending}
+          isWaiting={isPending && failureCount === 0}
           onClear={() => setFilter({})}
         />
       </section>

@@ -1,5 +1,6 @@
 /** One message: its author, time, text, files, feedback and delivery state. */
 import type { ReactNode } from "react"
+import { headingPath } from "../../../headingPath.ts"
 import { attachmentAddress, type Feedback, type Message } from "../../api/Conversations.ts"
 import { CitationChip } from "../../components/replies/CitationChip.tsx"
 import { Prose } from "../../components/replies/Prose.tsx"
@@ -116,6 +117,16 @@ export const MessageItem = ({ conversationId, message, names, aside }: MessageIt
               }
             : {})}
         />
+      )}
+      {/* On screen, a press on its number shows a source. */}
+      {citations.length === 0 ? null : (
+        <ol className={css["sources"]} lang="">
+          {citations.map(({ index, title, url }) => (
+            <li key={index} value={index}>
+              {[headingPath(title), url].filter(Boolean).join(", ")}
+            </li>
+          ))}
+        </ol>
       )}
       {failure === null ? null : (
         <p className={css["undelivered"]}>

@@ -106,7 +106,7 @@ export const Messages = ({
   userId
 }: Props) => {
   const t = useText(words)
-  const { frame, hold, onScroll } = useStickToEnd(lastOwnKey)
+  const { frame, hold, onScroll } = useStickToEnd({ ownMessageId: lastOwnKey })
   /** Distance from the bottom, kept when older messages are added above. */
   const distanceFromEnd = useRef<number | null>(null)
   const first = messages[0]?.id

@@ -22,6 +22,7 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
+import { CopyableId } from "../../components/CopyableId.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { Loaded } from "../../components/Page.tsx"
 import { SaveTestCase } from "../../components/replies/SaveTestCase.tsx"
@@ -227,11 +228,11 @@ const Labels = ({ conversation, labels, mayChange }: LabelsProps) => {
   )
 }
 
-const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [string, string | null]> }) => (
+const Facts = ({ facts }: { readonly facts: ReadonlyArray<readonly [string, ReactNode]> }) => (
   <dl className={css["facts"]}>
-    {facts.map(([term, text]) =>
+    {facts.map(([term, text], index) =>
       text === null ? null : (
-        <div key={`${term} ${text}`}>
+        <div key={`${term} ${index}`}>
           <dt>{term}</dt>
           <dd>{text}</dd>
         </div>
@@ -271,7 +272,7 @@ const About = ({
               ({ kind, value }) => [kind === "phone" ? t.phone : t.contact, value] as const
             ) ?? []),
             [t.since, person === undefined ? null : moment(person.createdAt)],
-            [t.id, conversation.id]
+            [t.id, <CopyableId key="id" id={conversation.id} label={t.id} />]
           ]}
         />
       </section>
@@ -316,7 +317,7 @@ const TraceSection = ({ testCaseAgentId, live, runId }: TraceSectionProps) => {
               <SaveTestCase key={runId} agentId={testCaseAgentId} runId={runId} />
             </div>
           )}
-          <Trace cost={cost} events={events} passages={passages} version={agentVersion} />
+          <Trace runId={runId} cost={cost} events={events} passages={passages} version={agentVersion} />
         </>
       )}
     </Loaded>

@@ -9,6 +9,7 @@ import {
   findings,
   restoreFinding
 } from "../../api/improve/Findings.ts"
+import { headingPath } from "../../../headingPath.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Switch } from "../../components/Checkboxes.tsx"
@@ -91,7 +92,7 @@ const Passage = ({ other, passage, values }: PassageProps) => {
     <div className={css["passage"]}>
       <span lang="" className={css["title"]}>
         {title}
-        {heading === "" ? null : ` › ${heading}`}
+        {heading === "" ? null : ` › ${headingPath(heading)}`}
       </span>
       <blockquote lang="" className={css["quote"]}>
         {parts.map((part, index) =>

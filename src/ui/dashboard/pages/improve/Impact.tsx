@@ -1,6 +1,7 @@
 /** Past answers that used passages that have since changed or been removed, and the answers of a replay. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
 import { Link } from "wouter"
+import { headingPath } from "../../../headingPath.ts"
 import { experiments } from "../../api/Experiments.ts"
 import { impact, type ImpactAnswer, replayImpact } from "../../api/improve/Impact.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -90,7 +91,7 @@ const Answer = ({ answer }: { readonly answer: ImpactAnswer }) => {
                 <div className={css["row"]}>
                   <span lang="" className={css["title"]}>
                     {title}
-                    {heading === "" ? null : ` › ${heading}`}
+                    {heading === "" ? null : ` › ${headingPath(heading)}`}
                   </span>
                   <Badge tone={state === "gone" ? "bad" : "warn"}>{t[state]}</Badge>
                 </div>

@@ -3,6 +3,7 @@ import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
 import { type FormEvent, useState } from "react"
 import { erasePerson, exportAddress, people } from "../../api/People.ts"
 import { Button } from "../../components/Button.tsx"
+import { CopyableId } from "../../components/CopyableId.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Empty, Loaded, Page } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
@@ -22,6 +23,7 @@ const words = texts(
     empty: "Nobody here",
     emptyLead: "People appear when they write, and are found by the whole of the ID that you gave them.",
     person: "Person",
+    id: "ID",
     anonymous: "Anonymous",
     conversations: "Conversations",
     since: "Since",
@@ -40,6 +42,7 @@ const words = texts(
     emptyLead:
       "Personen erscheinen, wenn sie schreiben, und werden über die ganze ID gefunden, die sie bekommen haben.",
     person: "Person",
+    id: "ID",
     anonymous: "Anonym",
     conversations: "Gespräche",
     since: "Seit",
@@ -84,7 +87,11 @@ const People = () => {
                 {
                   title: t.person,
                   cell: ({ id, externalId }) => (
-                    <Cell notes={externalId === null ? [<code key="id">{id}</code>] : []}>
+                    <Cell
+                      notes={[
+                        <CopyableId key="id" id={id} label={`${t.id}, ${externalId ?? t.anonymous}`} />
+                      ]}
+                    >
                       <strong title={id}>{externalId ?? t.anonymous}</strong>
                     </Cell>
                   )

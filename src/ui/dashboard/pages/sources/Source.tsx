@@ -1,6 +1,6 @@
 /** One source: its state, its config, and the outcome of every address. */
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
+import { type ReactNode, useState } from "react"
 import { useLocation } from "wouter"
 import { isOutdated } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
@@ -15,6 +15,7 @@ import {
   syncSource
 } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
+import { CopyableId } from "../../components/CopyableId.tsx"
 import { Actions, Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
@@ -246,7 +247,7 @@ const Facts = ({ source }: { readonly source: SourceDetail }) => {
   const readerText = useReaderText()
   const reader = useReaders().find(({ name }) => name === config.reader)
   const address = config.url ?? config.sitemapUrl ?? config.fileUrl
-  const facts: ReadonlyArray<readonly [string, string | undefined]> = [
+  const facts: ReadonlyArray<readonly [string, ReactNode]> = [
     [names.type, reader === undefined ? names[source.type] : readerText(reader.title)],
     [t.address, address],
     [t.fileName, config.fileName],
@@ -258,7 +259,7 @@ const Facts = ({ source }: { readonly source: SourceDetail }) => {
     ),
     [t.refresh, address === undefined && reader === undefined ? undefined : t[config.refresh ?? "off"]],
     [t.labels, labels.length === 0 ? undefined : formatLabels(labels)],
-    [t.id, source.id]
+    [t.id, <CopyableId key="id" id={source.id} label={t.id} />]
   ]
   return (
     <dl className={css["facts"]}>
@@ -343,7 +344,7 @@ const Source = ({ id, user }: { readonly id: string; readonly user: User }) => {
   const names = useText(shared)
   const query = useQuery(sourceQuery(id))
   return (
-    <LoadedPage query={query}>
+    <LoadedPage query={query} what="source" back="/sources">
       {(source) => (
         <Page
           title={source.name}

@@ -1,5 +1,6 @@
 /** Open sessions: the user's own, and for owners those of a member. */
 import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query"
+import { isUnknownId } from "../../api/Client.ts"
 import { endOtherSessions, endSession, type OpenSession, openSessions } from "../../api/Sessions.ts"
 import { members } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -12,6 +13,7 @@ import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { passkeys } from "../../api/Passkeys.ts"
+import { NotFound } from "../NotFound.tsx"
 import { Passkeys } from "./Passkeys.tsx"
 
 const words = texts(
@@ -105,6 +107,7 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
   const team = useAllPages(useInfiniteQuery({ ...members, enabled: userId !== null }), (page) => page.users)
   const member = team?.find(({ id }) => id === userId)
   const refresh = () => queries.invalidateQueries({ queryKey: options.queryKey })
+  if (userId !== null && isUnknownId(query.error)) return <NotFound what="member" back="/team" />
   const hasOthers = (query.data ?? []).some(({ current }) => !current)
   return (
     <Page

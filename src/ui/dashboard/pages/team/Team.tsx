@@ -209,6 +209,7 @@ const Actions = ({ member, user }: RowProps) => {
   return (
     <RowActions
       of={member.email}
+      id={member.id}
       problem={again.error}
       actions={[
         ...(member.invited ? [{ label: t.again, does: () => again.mutate() }] : []),

@@ -127,6 +127,7 @@ const Actions = ({ webhook, onShowLog }: ActionsProps) => {
   return (
     <RowActions
       of={webhook.url}
+      id={webhook.id}
       problem={problem}
       actions={[
         ...(isActive ? [{ label: t.test, does: () => test.mutate() }] : []),

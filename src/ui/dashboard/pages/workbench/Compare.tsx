@@ -1,5 +1,6 @@
 /** The same question to two versions or two models, with the differences of the answers. */
 import { useEffect, useState } from "react"
+import { headingPath } from "../../../headingPath.ts"
 import type { TrialSettings } from "../../../../domain/agents/Agent.ts"
 import type { Agent } from "../../api/Agents.ts"
 import { atLeast, type User } from "../../api/Session.ts"
@@ -128,7 +129,7 @@ const Differences = ({ left, right }: DifferencesProps) => {
   const passagesOnlyIn = (view: TurnView, other: TurnView) =>
     (view.passages ?? [])
       .filter(({ chunkId }) => !(other.passages ?? []).some((passage) => passage.chunkId === chunkId))
-      .map(({ heading, title }) => (heading === "" ? title : `${title} › ${heading}`))
+      .map(({ heading, title }) => (heading === "" ? title : `${title} › ${headingPath(heading)}`))
       .join("; ")
   const uniquePassages = [passagesOnlyIn(left, right), passagesOnlyIn(right, left)] as const
   return (

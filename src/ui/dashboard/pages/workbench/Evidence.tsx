@@ -111,7 +111,7 @@ export const Evidence = ({ isRunning, marked, turn }: Props) => {
           )}
         </section>
       )}
-      {events.length === 0 ? null : <Trace events={events} />}
+      {events.length === 0 ? null : <Trace runId={turn.runId} events={events} />}
       {events.length === 0 ? null : (
         <details className={css["raw"]}>
           <summary>{t.raw}</summary>

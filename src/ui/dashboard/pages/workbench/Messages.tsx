@@ -81,8 +81,11 @@ export const Messages = ({
 }: Props) => {
   const t = useText(words)
   const lastQuestion = messages.findLast(({ role }) => role === "user")
-  const { follow, frame, onScroll } = useStickToEnd(lastQuestion?.id)
   const last = messages.at(-1)
+  const { follow, frame, onScroll } = useStickToEnd({
+    ownMessageId: lastQuestion?.id,
+    keepsStart: last?.role === "assistant"
+  })
   const spoken = useSpoken(!busy && last?.role === "assistant" ? last.text : "")
   const isFailed = error !== null && !isLost
   const askAgain = (id: string, text: string) => {

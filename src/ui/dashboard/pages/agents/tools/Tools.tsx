@@ -126,6 +126,7 @@ const Actions = ({ agentId, connect, tool }: ActionsProps) => {
   return (
     <RowActions
       of={tool.name}
+      id={tool.id}
       actions={[
         {
           label: testTitle,

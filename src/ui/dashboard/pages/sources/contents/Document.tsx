@@ -9,6 +9,7 @@ import {
   setExcluded,
   type SourceDocument
 } from "../../../api/sources/Contents.ts"
+import { headingPath } from "../../../../headingPath.ts"
 import { atLeast, type User } from "../../../api/Session.ts"
 import { source } from "../../../api/Sources.ts"
 import { Badge } from "../../../components/Badge.tsx"
@@ -22,11 +23,13 @@ import { texts, useText } from "../../../text/Language.tsx"
 import { LoadedPage } from "../../LoadedPage.tsx"
 import { AddSource } from "../AddSource.tsx"
 import css from "./Contents.module.css"
+import { CopyableId } from "../../../components/CopyableId.tsx"
 import { LoadMore } from "../../../components/LoadMore.tsx"
 
 const words = texts(
   {
     back: "To the source",
+    id: "Document ID",
     lead: "What search finds of this document, in reading order. Excluded passages are left out of every search, also after the next sync as long as their text is the same.",
     passages: "Passages",
     number: (place: string) => `Passage ${place}`,
@@ -44,6 +47,7 @@ const words = texts(
   },
   {
     back: "Zur Quelle",
+    id: "ID des Dokuments",
     lead: "Was die Suche von diesem Dokument findet, in Lesereihenfolge. Ausgenommene Abschnitte fehlen in jeder Suche, auch nach der nächsten Synchronisierung, solange ihr Text derselbe ist.",
     passages: "Abschnitte",
     number: (place: string) => `Abschnitt ${place}`,
@@ -179,7 +183,7 @@ const Document = ({ id, sourceId, user }: Props) => {
   const query = useInfiniteQuery(documentQuery(sourceId, id))
   const agentId = sourceQuery.data?.agentId ?? ""
   return (
-    <LoadedPage query={query}>
+    <LoadedPage query={query} what="document" back={`/sources/${sourceId}`}>
       {({ pages }) => {
         const sourceDocument = pages[0]?.document
         const passages = pages.flatMap((page) => page.passages)
@@ -197,6 +201,8 @@ const Document = ({ id, sourceId, user }: Props) => {
                 ) : (
                   sourceDocument.uri
                 )}
+                <br />
+                {t.id}: <CopyableId id={id} label={t.id} />
               </>
             }
           >
@@ -206,7 +212,7 @@ const Document = ({ id, sourceId, user }: Props) => {
                 <li key={passage.id}>
                   {passage.heading === "" || passage.heading === passages[index - 1]?.heading ? null : (
                     <h2 lang="" className={css["section"]}>
-                      {passage.heading}
+                      {headingPath(passage.heading)}
                     </h2>
                   )}
                   <PassageCard
