@@ -10,6 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import {
@@ -95,7 +96,10 @@ const asRefusal = ({ message, retryable }: ChannelError) => channelRefusal(messa
 
 const keyOf = ({ id }: OutboxPart) => `outbound:${id}`
 
-/** The attempts of a message span a restart or a failover of the dedupe store. */
+/** A restart of the dedupe store takes seconds. Each attempt waits for its end. */
+const keysRetries = Schedule.intersect(Schedule.spaced("500 millis"), Schedule.recurs(10))
+
+/** The attempts of a message together span a longer outage of the dedupe store. */
 const keysRetryAfter = Duration.minutes(1)
 
 /** A refusal, because nothing has been sent before the key is claimed. */
@@ -199,7 +203,12 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
       file: ChannelFile | null,
       resent: boolean
     ) {
-      const isClaimed = yield* Effect.mapError(keys.claim(keyOf(part), keyLifetime), keysUnreachable)
+      const isClaimed = yield* keys.claim(keyOf(part), keyLifetime).pipe(
+        // The key may have been claimed although the answer was lost.
+        Effect.tapError(() => Effect.ignore(keys.release(keyOf(part)))),
+        Effect.retry(keysRetries),
+        Effect.mapError(keysUnreachable)
+      )
       if (!isClaimed && !resent) return yield* callInProgress()
       return yield* recordHealth(
         to,

@@ -3,8 +3,10 @@ import { expect } from "@effect/vitest"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
 import * as TestServices from "effect/TestServices"
 import { ArtifactStore, layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as DedupeSql from "../../../src/capabilities/DedupeStore/Sql.ts"
@@ -328,18 +330,51 @@ eachEngine("A message sent through a channel", (it) => {
     )
   )
 
+  /** Runs `attempt`. The dedupe keys cannot be reached until `meanwhile` has ended, which begins after a second. */
+  const withoutKeys = <A, E, R, E2, R2>(
+    attempt: Effect.Effect<A, E, R>,
+    meanwhile: Effect.Effect<void, E2, R2>
+  ) =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`alter table dedupe_keys rename to hidden`
+      const fiber = yield* Effect.fork(attempt)
+      const show = Effect.orDie(sql`alter table hidden rename to dedupe_keys`)
+      yield* Effect.ensuring(
+        Effect.zipRight(TestServices.provideLive(Effect.sleep("1 second")), meanwhile),
+        show
+      )
+      yield* Effect.forkScoped(
+        Effect.forever(
+          Effect.zipRight(TestClock.adjust("500 millis"), TestServices.provideLive(Effect.sleep("20 millis")))
+        )
+      )
+      return yield* Fiber.join(fiber)
+    }).pipe(Effect.scoped)
+
+  it.effect("is sent once, unmarked, if the dedupe keys cannot be reached for a moment", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        yield* conversation
+        yield* post()
+        yield* withoutKeys(attempt(1), Effect.void)
+        expect([calls.length, yield* rows]).toMatchObject([1, [{ state: "sent", resent: false }]])
+      })
+    )
+  )
+
   it.effect(
     "is retried after a minute if the dedupe keys cannot be reached, and then sent once, unmarked",
     () =>
       onFreshData(
         Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
           yield* conversation
           yield* post()
-          yield* sql`alter table dedupe_keys rename to hidden`
-          const failure = yield* Effect.flip(attempt(1)).pipe(
-            Effect.ensuring(Effect.orDie(sql`alter table hidden rename to dedupe_keys`))
+          const eachRetry = Effect.zipRight(
+            TestClock.adjust("500 millis"),
+            TestServices.provideLive(Effect.sleep("100 millis"))
           )
+          const failure = yield* Effect.flip(withoutKeys(attempt(1), Effect.repeatN(eachRetry, 20)))
           expect(failure).toMatchObject({ fatal: false, retryAfter: Duration.minutes(1) })
           expect([calls, yield* rows]).toMatchObject([[], [{ state: "pending", resent: false }]])
           yield* attempt(2)
