@@ -63,7 +63,7 @@ export const Listing = <Page, Row>({
               : rows.filter((row) => textOf(row).toLowerCase().includes(wanted))
           return (
             <>
-              {textOf === undefined || rows.length < minSearchedRows ? null : (
+              {textOf === undefined || (rows.length < minSearchedRows && search === "") ? null : (
                 <div role="search" className={css["search"]}>
                   <TextField
                     compact
