@@ -119,7 +119,7 @@ describe("A file of cases", () => {
       "not supported"
     ],
     ["jsonl", "[1]\n", "line 1: ", '"question"'],
-    ["jsonl", " \n", "has no case", '"question"'],
+    ["jsonl", " \n", "no case found", '"question"'],
     ["jsonl", '{"input": [], "ideal": "a"}', "line 1: input: ", "one message of the user"],
     [
       "jsonl",
@@ -129,8 +129,8 @@ describe("A file of cases", () => {
     ],
     ["jsonl", '{"input": {"a": 1}, "ideal": "b"}', "line 1: a sample is ", '"ideal"'],
     ["jsonl", '{"input": " ", "ideal": "b"}', "line 1: question: ", '"question"'],
-    ["csv", "", "has no case", "columns"],
-    ["csv", "question\n", "has no case", "columns"],
+    ["csv", "", "no case found", "columns"],
+    ["csv", "question\n", "no case found", "columns"],
     ["csv", "Frage\na", "line 1: unknown column Frage", "question"],
     ["csv", "question,__proto__\na,b", "line 1: unknown column __proto__", "question"],
     ["csv", "question,__defineGetter__\na,b", "line 1: unknown column __defineGetter__", "question"],

@@ -142,7 +142,7 @@ export function* parseSteps(text: string, format: "csv" | "jsonl"): Generator<vo
   return Either.filterOrLeft(
     parsed,
     (cases) => cases.length > 0,
-    () => `has no case\n${format === "csv" ? expectedColumns : expected}`
+    () => `no case found\n${format === "csv" ? expectedColumns : expected}`
   )
 }
 

@@ -250,7 +250,7 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
       >
         <UnsentList {...unsent} />
       </Messages>
-      {live.connected ? null : <p className={css["soft"]}>{t.quiet}</p>}
+      {live.connected ? null : <p className={`${css["soft"]} ${css["live"]}`}>{t.quiet}</p>}
       {conversation.state === "CLOSED" ? <p className={css["soft"]}>{t.closed}</p> : null}
       {mayAnswer ? (
         <Composer
