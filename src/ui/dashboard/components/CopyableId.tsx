@@ -9,20 +9,18 @@ interface Props {
   readonly id: string
   /** What the id names, for screen readers and the title of the button. */
   readonly label: string
-  /** True if `id` is the beginning of a secret. */
-  readonly isPrefix?: boolean
 }
 
 const icon = { "aria-hidden": true, size: 14, strokeWidth: 1.75 } as const
 
 /** An id within a line of text, as the API takes it, with a copy button. */
-export const CopyableId = ({ id, isPrefix = false, label }: Props) => {
+export const CopyableId = ({ id, label }: Props) => {
   const t = useText(commonTexts)
   const [copied, copy] = useCopy()
   const title = `${t.copy}: ${label}`
   return (
     <span className={css["id"]}>
-      <code translate="no">{isPrefix ? `${id}…` : id}</code>
+      <code translate="no">{id}</code>
       <Button kind="quiet" icon aria-label={title} title={title} onClick={() => copy(id)}>
         {copied ? <Check {...icon} /> : <Copy {...icon} />}
       </Button>

@@ -4,7 +4,6 @@ import { createKey, type Key, keys, type OfferedPermission, revokeKey, setActive
 import { membersOf } from "../../api/membersOf.ts"
 import { Badge, type Tone } from "../../components/Badge.tsx"
 import { CheckboxGroup } from "../../components/Checkboxes.tsx"
-import { CopyableId } from "../../components/CopyableId.tsx"
 import { Copyable } from "../../components/Copyable.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { MoreOptions } from "../../components/MoreOptions.tsx"
@@ -33,7 +32,6 @@ const words = texts(
     empty: "No key yet",
     emptyLead: "Create one for your server or your own program. The widget needs none: it has its own line.",
     permissions: "What it may do",
-    prefix: "Beginning of the key",
     chat: "Chat",
     chatMeans: "Ask, and read its own conversations. All that the widget needs.",
     retrieve: "Search",
@@ -77,7 +75,6 @@ const words = texts(
     emptyLead:
       "Legen Sie einen für Ihren Server oder Ihr Programm an. Das Widget braucht keinen: Es hat eine eigene Zeile.",
     permissions: "Was er darf",
-    prefix: "Anfang des Schlüssels",
     chat: "Chat",
     chatMeans: "Fragen und die eigenen Gespräche lesen. Mehr braucht das Widget nicht.",
     retrieve: "Suche",
@@ -325,7 +322,7 @@ const Keys = ({ agent, user }: PartProps) => {
             cell: ({ name, prefix, allowedOrigins, expiresAt, sourceScope }) => (
               <Cell
                 notes={[
-                  <CopyableId key="prefix" id={prefix} isPrefix label={`${t.prefix}, ${name}`} />,
+                  <code key="prefix">{prefix}…</code>,
                   expiresAt === null ? null : `${t.expires} ${moment(expiresAt)}`,
                   allowedOrigins.join(", "),
                   sourceScope === null ? null : `${scopeTitle}: ${scopeText(sourceScope)}`
