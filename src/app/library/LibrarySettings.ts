@@ -88,7 +88,7 @@ const isText = (value: unknown) => typeof value === "string"
 const text: Form = { words: "a text", fits: isText }
 const object: Form = { words: "an object", fits: isRecord }
 
-/** Of settings that are no text. */
+/** Forms of the settings that are no texts. */
 const forms: Readonly<Record<string, Form>> = {
   admin: object,
   channels: object,
@@ -106,7 +106,7 @@ const forms: Readonly<Record<string, Form>> = {
   workers: { words: "true or false", fits: (value) => typeof value === "boolean" }
 }
 
-/** Of every entry of these settings. */
+/** Forms of every entry of these settings. */
 const entryForms: Readonly<Record<string, Form>> = {
   channels: {
     words: "a channel made by channel()",
@@ -126,7 +126,7 @@ const requiredFields = [
   ["admin", "password", variableOf["admin.password"]]
 ] as const
 
-const misformed = (path: ReadonlyArray<string>, message: string) => ({
+const problemAt = (path: ReadonlyArray<string>, message: string) => ({
   path,
   message: `${path.join(".")}: ${message}`
 })
@@ -135,7 +135,7 @@ const entriesOf = (value: unknown): ReadonlyArray<readonly [string, unknown]> =>
   isRecord(value) ? Object.entries(value) : []
 
 /** Settings and fields of groups that have another form than their type says. */
-const misformedSettings = (given: Readonly<Record<string, unknown>>) => {
+const settingsOfWrongForm = (given: Readonly<Record<string, unknown>>) => {
   const groups = ["admin", "openai"].flatMap((group) =>
     entriesOf(given[group]).map(([field, value]) => [[group, field], value] as const)
   )
@@ -144,18 +144,18 @@ const misformedSettings = (given: Readonly<Record<string, unknown>>) => {
     ...groups
   ].flatMap(([path, value]) => {
     const { fits, words } = forms[path.join(".")] ?? text
-    return value === undefined || fits(value) ? [] : [misformed(path, `Expected ${words}`)]
+    return value === undefined || fits(value) ? [] : [problemAt(path, `Expected ${words}`)]
   })
   const inEntries = Object.entries(entryForms).flatMap(([name, { fits, words }]) =>
     entriesOf(given[name]).flatMap(([entry, value]) =>
-      fits(value) ? [] : [misformed([name, entry], `Expected ${words}`)]
+      fits(value) ? [] : [problemAt([name, entry], `Expected ${words}`)]
     )
   )
   const env = isRecord(given["env"]) ? given["env"] : {}
   const missing = requiredFields.flatMap(([group, field, variable]) => {
     const fields = given[group]
     return isRecord(fields) && fields[field] === undefined && env[variable] === undefined
-      ? [misformed([group, field], "Required")]
+      ? [problemAt([group, field], "Required")]
       : []
   })
   return [...named, ...inEntries, ...missing]
@@ -165,7 +165,7 @@ const misformedSettings = (given: Readonly<Record<string, unknown>>) => {
 export const malformed = (given: unknown) => {
   if (!isRecord(given)) return [{ path: [], message: "Expected an object" }]
   const unknown = unknownSettings(given)
-  return unknown.length > 0 ? unknown : misformedSettings(given)
+  return unknown.length > 0 ? unknown : settingsOfWrongForm(given)
 }
 
 /** The settings. Fails with `InvalidConfig`, which has every problem by the name of its setting. */

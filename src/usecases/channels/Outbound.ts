@@ -96,8 +96,8 @@ const asRefusal = ({ message, retryable }: ChannelError) => channelRefusal(messa
 
 const keyOf = ({ id }: OutboxPart) => `outbound:${id}`
 
-/** A restart of the dedupe store takes seconds. Each attempt waits for its end. */
-const keysRetries = Schedule.intersect(Schedule.spaced("500 millis"), Schedule.recurs(10))
+/** A restart of the dedupe store takes seconds. Each attempt waits for its end, for about 5 seconds. */
+const keysRetries = Schedule.upTo(Schedule.spaced("500 millis"), "5 seconds")
 
 /** The attempts of a message together span a longer outage of the dedupe store. */
 const keysRetryAfter = Duration.minutes(1)
