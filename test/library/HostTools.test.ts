@@ -267,8 +267,8 @@ describe("createSpoke", () => {
     const { code, details, message } = await rejection(createSpoke(settings))
     expect(code).toBe("INVALID_CONFIG")
     expect(message).toBe(
-      "Invalid settings: unknown field dataDirr; did you mean dataDir?; " +
-        "unknown field openai.apikey; did you mean apiKey?; unknown field banana"
+      "Invalid settings: unknown field dataDirr; did you mean dataDir?; unknown field banana; " +
+        "unknown field openai.apikey; did you mean apiKey?"
     )
     expect(details?.["issues"]).toHaveLength(3)
   })

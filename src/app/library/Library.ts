@@ -9,12 +9,10 @@ import * as Scope from "effect/Scope"
 import * as Embedded from "./Embedded.ts"
 import * as AiSdk from "../../capabilities/ModelRuntime/AiSdk.ts"
 import * as InProcess from "../../capabilities/ToolSources/InProcess.ts"
-import { isChannelName, OtherChannels } from "../../capabilities/ChannelAdapters.ts"
+import { OtherChannels } from "../../capabilities/ChannelAdapters.ts"
 import { hostChannel } from "../../channels/HostAdapter.ts"
 import { hostReader } from "../../readers/connectors/HostReader.ts"
 import * as Registered from "../../readers/connectors/Registered.ts"
-import { ReaderName } from "../../domain/knowledge/SourceReader.ts"
-import { ToolName } from "../../domain/agents/Tool.ts"
 import * as LibrarySettings from "./LibrarySettings.ts"
 import * as LogEntry from "../telemetry/LogEntry.ts"
 import type { Replaceable } from "./Replaceable.ts"
@@ -110,40 +108,17 @@ const channelLayer = (channels: NonNullable<SpokeSettings["channels"]>) =>
         Object.entries(channels).map(([name, given]) => hostChannel(name, given))
       )
 
-const isToolName = Schema.is(ToolName)
-const isReaderName = Schema.is(ReaderName)
-
-const invalid = (messages: ReadonlyArray<string>, issues: unknown) =>
+const invalid = (issues: ReadonlyArray<{ readonly message: string }>) =>
   new SpokeError({
     code: "INVALID_CONFIG",
-    message: `Invalid settings: ${messages.join("; ")}`,
+    message: `Invalid settings: ${issues.map(({ message }) => message).join("; ")}`,
     details: { issues }
   })
 
 const openService = <A extends Replaceable>(all: SpokeSettings, replacements: Replacements<A>) =>
   Effect.gen(function* () {
     const { channels = {}, model, readers = {}, tenant, tools = {}, workers, ...given } = all
-    const misnamed = Object.keys(tools).filter((name) => !isToolName(name))
-    if (misnamed.length > 0) {
-      const message = "A tool's name must be a letter, then up to 63 letters, digits, _ or -"
-      return yield* Effect.fail(invalid([`tools: ${message}`], [{ path: ["tools"], message }]))
-    }
-    if (Object.keys(readers).some((name) => !isReaderName(name))) {
-      const message =
-        "A reader's name must be a lower-case letter, then up to 63 lower-case letters, digits or -"
-      return yield* Effect.fail(invalid([`readers: ${message}`], [{ path: ["readers"], message }]))
-    }
-    if (Object.keys(channels).some((name) => !isChannelName(name))) {
-      const message =
-        "A channel's name must be a lower-case letter, then up to 31 lower-case letters, digits or -, and not one of api, widget, test, billing"
-      return yield* Effect.fail(invalid([`channels: ${message}`], [{ path: ["channels"], message }]))
-    }
-    const settings = yield* Effect.mapError(LibrarySettings.read(given), (issues) =>
-      invalid(
-        issues.map(({ message, path }) => `${path.join(".")}: ${message}`),
-        issues
-      )
-    )
+    const settings = yield* Effect.mapError(LibrarySettings.read(given), invalid)
     const replace = Layer.mergeAll(
       replacements.replace ?? Layer.empty,
       toolLayer(tools),
@@ -159,13 +134,8 @@ export const createSpoke = async <A extends Replaceable = never>(
   settings: SpokeSettings = {},
   replacements: Replacements<A> = {}
 ): Promise<Spoke> => {
-  const malformed = LibrarySettings.malformed(settings)
-  if (malformed.length > 0) {
-    throw invalid(
-      malformed.map(({ message }) => message),
-      malformed
-    )
-  }
+  const problems = LibrarySettings.problems(settings)
+  if (problems.length > 0) throw invalid(problems)
   const logged = logLayer(settings)
   const run: Run = async (effect, options) =>
     valueOf(await Effect.runPromiseExit(Effect.provide(effect, logged), options))

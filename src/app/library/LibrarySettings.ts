@@ -1,5 +1,12 @@
 /** Converts the settings of the library to settings of the service. */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { isChannelName } from "../../capabilities/ChannelAdapters.ts"
+import { ToolName } from "../../domain/agents/Tool.ts"
+import { ReaderName } from "../../domain/knowledge/SourceReader.ts"
 import { unknownField } from "../../domain/UnknownField.ts"
 import type { LibrarySettings, SpokeSettings } from "../../client/Spoke.ts"
 import { fromRecord } from "../config/Config.ts"
@@ -46,127 +53,128 @@ const givenOf = ({ admin, fetchAllow, openai, ...given }: LibrarySettings): Give
 const settingOf = (variable: string): string =>
   Object.entries(variableOf).find(([, name]) => name === variable)?.[0] ?? variable
 
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null
+const text = Schema.String.annotations({ message: () => "Expected a text" })
 
-/** Settings without an environment variable. */
-const settingsWithoutVariable = [
-  "channels",
-  "env",
-  "log",
-  "model",
-  "readers",
-  "tenant",
-  "tools",
-  "workers"
-] as const satisfies ReadonlyArray<keyof SpokeSettings>
+const hasFunction = (value: unknown, name: string): boolean =>
+  Predicate.hasProperty(value, name) && Predicate.isFunction(value[name])
 
-/** Unknown settings. */
-const unknownSettings = (given: Readonly<Record<string, unknown>>) => {
-  const named = Object.keys(variableOf).map((name) => name.split("."))
-  const known = new Set([...named.flatMap(([name = ""]) => name), ...settingsWithoutVariable])
-  return Object.entries(given).flatMap(([name, value]) => {
-    if (!known.has(name)) return [{ path: [name], message: unknownField([], name, known) }]
-    const groupFields = named.flatMap(([group, field]) =>
-      group === name && field !== undefined ? [field] : []
-    )
-    return groupFields.length === 0 || !isRecord(value)
-      ? []
-      : Object.keys(value)
-          .filter((field) => !groupFields.includes(field))
-          .map((field) => ({ path: [name, field], message: unknownField([name], field, groupFields) }))
+/** Named fields, all optional. */
+const group = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
+  Schema.partialWith(Schema.Struct(fields), { exact: true }).annotations({
+    message: () => "Expected an object"
   })
-}
 
-interface Form {
-  readonly words: string
-  readonly fits: (value: unknown) => boolean
-}
+const entries = <A, I>(value: Schema.Schema<A, I>) =>
+  Schema.Record({ key: Schema.String, value }).annotations({ message: () => "Expected an object" })
 
-const isFunction = (value: unknown) => typeof value === "function"
-const isText = (value: unknown) => typeof value === "string"
-const text: Form = { words: "a text", fits: isText }
-const object: Form = { words: "an object", fits: isRecord }
+/** Extensions by host code, by names that `isName` accepts. Each has the function `method`. */
+const extensions = (method: string, words: string, isName: (name: string) => boolean, nameRule: string) =>
+  entries(
+    Schema.Unknown.pipe(Schema.filter((value) => hasFunction(value, method) || `Expected ${words}`))
+  ).pipe(Schema.filter((given) => Object.keys(given).every(isName) || nameRule))
 
-/** Forms of the settings that are no texts. */
-const forms: Readonly<Record<string, Form>> = {
-  admin: object,
-  channels: object,
-  env: object,
-  fetchAllow: { words: "an array of texts", fits: (value) => Array.isArray(value) && value.every(isText) },
-  log: { words: "a function", fits: isFunction },
-  model: {
-    words: "a model of the AI SDK",
-    fits: (value) => isRecord(value) && isFunction(value["doStream"])
+const groups = {
+  openai: {
+    apiKey: text,
+    baseUrl: text,
+    api: text,
+    chatModel: text,
+    embeddingModel: text,
+    embeddingDimensions: Schema.Number.annotations({ message: () => "Expected a number" })
   },
-  openai: object,
-  "openai.embeddingDimensions": { words: "a number", fits: (value) => typeof value === "number" },
-  readers: object,
-  tools: object,
-  workers: { words: "true or false", fits: (value) => typeof value === "boolean" }
+  admin: { email: text, password: text }
 }
 
-/** Forms of every entry of these settings. */
-const entryForms: Readonly<Record<string, Form>> = {
-  channels: {
-    words: "a channel made by channel()",
-    fits: (value) => isRecord(value) && isFunction(value["send"])
-  },
-  env: { words: "a text", fits: (value) => value === undefined || isText(value) },
-  readers: {
-    words: "a reader made by reader()",
-    fits: (value) => isRecord(value) && isFunction(value["read"])
-  },
-  tools: { words: "a tool made by tool()", fits: (value) => isRecord(value) && isFunction(value["call"]) }
-}
+const fields = {
+  dataDir: text,
+  databaseUrl: text,
+  redisUrl: text,
+  openai: group(groups.openai),
+  secret: text,
+  operatorToken: text,
+  admin: group(groups.admin),
+  appUrl: text,
+  fetchAllow: Schema.Array(text).annotations({ message: () => "Expected an array of texts" }),
+  env: entries(text),
+  tenant: text,
+  workers: Schema.Boolean.annotations({ message: () => "Expected true or false" }),
+  model: Schema.Unknown.pipe(
+    Schema.filter((value) => hasFunction(value, "doStream") || "Expected a model of the AI SDK")
+  ),
+  tools: extensions(
+    "call",
+    "a tool made by tool()",
+    Schema.is(ToolName),
+    "A tool's name must be a letter, then up to 63 letters, digits, _ or -"
+  ),
+  readers: extensions(
+    "read",
+    "a reader made by reader()",
+    Schema.is(ReaderName),
+    "A reader's name must be a lower-case letter, then up to 63 lower-case letters, digits or -"
+  ),
+  channels: extensions(
+    "send",
+    "a channel made by channel()",
+    isChannelName,
+    "A channel's name must be a lower-case letter, then up to 31 lower-case letters, digits or -, and not one of api, widget, test, billing"
+  ),
+  log: Schema.Unknown.pipe(Schema.filter((value) => Predicate.isFunction(value) || "Expected a function"))
+} satisfies Readonly<Record<keyof SpokeSettings, Schema.Schema.Any>>
 
-/** Required fields of optional groups, with the variable in `env` that is enough. */
+/** Required fields of optional groups, which their variable in `env` also provides. */
 const requiredFields = [
   ["openai", "apiKey", variableOf["openai.apiKey"]],
   ["admin", "password", variableOf["admin.password"]]
 ] as const
 
-const problemAt = (path: ReadonlyArray<string>, message: string) => ({
-  path,
-  message: `${path.join(".")}: ${message}`
-})
-
-const entriesOf = (value: unknown): ReadonlyArray<readonly [string, unknown]> =>
-  isRecord(value) ? Object.entries(value) : []
-
-/** Settings and fields of groups that have another form than their type says. */
-const settingsOfWrongForm = (given: Readonly<Record<string, unknown>>) => {
-  const groups = ["admin", "openai"].flatMap((group) =>
-    entriesOf(given[group]).map(([field, value]) => [[group, field], value] as const)
+/** The forms of all settings. In plain JavaScript no compiler checks them. */
+const Settings = group(fields).pipe(
+  Schema.filter((given) =>
+    requiredFields.flatMap(([name, field, variable]) => {
+      const values: Readonly<Record<string, unknown>> | undefined = given[name]
+      return values !== undefined && values[field] === undefined && given.env?.[variable] === undefined
+        ? [{ path: [name, field], message: "Required" }]
+        : []
+    })
   )
-  const named = [
-    ...Object.entries(given).map(([name, value]) => [[name], value] as const),
-    ...groups
-  ].flatMap(([path, value]) => {
-    const { fits, words } = forms[path.join(".")] ?? text
-    return value === undefined || fits(value) ? [] : [problemAt(path, `Expected ${words}`)]
-  })
-  const inEntries = Object.entries(entryForms).flatMap(([name, { fits, words }]) =>
-    entriesOf(given[name]).flatMap(([entry, value]) =>
-      fits(value) ? [] : [problemAt([name, entry], `Expected ${words}`)]
+)
+
+const validate = Schema.validateEither(Settings, { errors: "all", onExcessProperty: "error" })
+
+/** `given` without fields that are undefined, at the top and in groups. */
+const withoutUndefined = (given: unknown): unknown => {
+  if (!Predicate.isRecord(given)) return given
+  const definedIn = (value: object) =>
+    Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined))
+  return definedIn({
+    ...given,
+    ...Object.fromEntries(
+      ["admin", "env", "openai"].flatMap((name) => {
+        const value = given[name]
+        return Predicate.isRecord(value) ? [[name, definedIn(value)]] : []
+      })
     )
-  )
-  const env = isRecord(given["env"]) ? given["env"] : {}
-  const missing = requiredFields.flatMap(([group, field, variable]) => {
-    const fields = given[group]
-    return isRecord(fields) && fields[field] === undefined && env[variable] === undefined
-      ? [problemAt([group, field], "Required")]
-      : []
   })
-  return [...named, ...inEntries, ...missing]
 }
 
-/** Unknown settings, else those of another form than their types. In plain JavaScript no compiler reports them. */
-export const malformed = (given: unknown) => {
-  if (!isRecord(given)) return [{ path: [], message: "Expected an object" }]
-  const unknown = unknownSettings(given)
-  return unknown.length > 0 ? unknown : settingsOfWrongForm(given)
-}
+const fieldsAt: Readonly<Record<string, object>> = { "": fields, ...groups }
+
+/** Every problem of the forms of `given`, by the path of its setting. */
+export const problems = (given: unknown) =>
+  Either.match(validate(withoutUndefined(given)), {
+    onRight: () => [],
+    onLeft: (error) =>
+      ParseResult.ArrayFormatter.formatErrorSync(error).map((issue) => {
+        const path = issue.path.map(String)
+        const parent = path.slice(0, -1)
+        if (issue._tag === "Unexpected") {
+          const known = Object.keys(fieldsAt[parent.join(".")] ?? {})
+          return { path, message: unknownField(parent, path.at(-1) ?? "", known) }
+        }
+        return { path, message: path.length === 0 ? issue.message : `${path.join(".")}: ${issue.message}` }
+      })
+  })
 
 /** The settings. Fails with `InvalidConfig`, which has every problem by the name of its setting. */
 export const read = (given: LibrarySettings) => {
@@ -179,6 +187,9 @@ export const read = (given: LibrarySettings) => {
     ...Object.fromEntries(givenEntries.map(([name, value]) => [named[name] ?? name, value]))
   }
   return Effect.mapError(fromRecord(record, false), ({ problems }) =>
-    problems.map(({ message, variable }) => ({ path: [settingOf(variable)], message }))
+    problems.map(({ message, variable }) => {
+      const setting = settingOf(variable)
+      return { path: [setting], message: `${setting}: ${message}` }
+    })
   )
 }
