@@ -2,6 +2,7 @@
 import * as path from "node:path"
 import * as process from "node:process"
 import { pathToFileURL } from "node:url"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import { isError } from "../../domain/ThrownErrors.ts"
@@ -35,6 +36,9 @@ const yaml = (file: string) =>
     })
   )
 
+/** Maximum time that a module may take to be loaded, with what its code awaits. */
+const maxLoadTime = Duration.minutes(1)
+
 /** The default export of a module. */
 const module = (file: string) =>
   Effect.tryPromise({
@@ -43,7 +47,13 @@ const module = (file: string) =>
       return Predicate.hasProperty(loaded, "default") ? loaded.default : undefined
     },
     catch: (cause) => failed(`${file} cannot be loaded${causeText(cause)}.`)
-  })
+  }).pipe(
+    Effect.timeoutFail({
+      duration: maxLoadTime,
+      onTimeout: () =>
+        failed(`${file} was not loaded within ${Duration.format(maxLoadTime)}: what does its code wait for?`)
+    })
+  )
 
 const typeScript = (file: string) =>
   Predicate.hasProperty(process.features, "typescript") && process.features.typescript !== false

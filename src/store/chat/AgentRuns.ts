@@ -15,6 +15,7 @@ import { mayBeOfVisitor } from "./Visitors.ts"
 import { passagesOf } from "./RunPassages.ts"
 import { encodeEvents } from "./TurnSettlement.ts"
 import { orUnstorable } from "../Unstorable.ts"
+import { isoTime } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of events of one run that are replayed. A turn usually has fewer than ten. */
@@ -63,7 +64,7 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
         jsonb_build_object(
           'id', e.run_id || ':' || e.sequence, 'runId', e.run_id, 'sequence', e.sequence, 'type', e.type,
           'status', e.status, 'label', e.label,
-          'timestamp', to_char(e.at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+          'timestamp', ${isoTime(sql, sql`e.at`)}
         ) || case when e.payload is null then '{}' else jsonb_build_object('payload', e.payload) end
         order by e.sequence
       ), '[]')

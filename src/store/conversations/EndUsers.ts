@@ -13,6 +13,7 @@ import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { clearAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 import { lastChange } from "./Activity.ts"
+import { isoTime } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({ ...EndUser.fields, createdAt: Schema.DateTimeUtcFromDate })
@@ -77,15 +78,12 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
 
     const lines = (rows: Fragment) => Rows.all(Line)(sql`select id, line from (${rows}) rows order by id`)
 
-    const isoTime = (moment: Fragment) =>
-      sql`to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`
-
     /** Conversations after the id `after`, oldest first. */
     const conversations = ({ tenantId }: TenantScope, id: EndUserId, after: string, limit: number) =>
       lines(sql`
         select c.id, json_build_object('type', 'conversation', 'id', c.id, 'agentId', c.agent_id,
-          'channel', c.channel, 'state', c.state, 'createdAt', ${isoTime(sql`c.created_at`)},
-          'updatedAt', ${isoTime(lastChange(sql))}) as line
+          'channel', c.channel, 'state', c.state, 'createdAt', ${isoTime(sql, sql`c.created_at`)},
+          'updatedAt', ${isoTime(sql, lastChange(sql))}) as line
         from conversations c
         where c.tenant_id = ${tenantId} and c.end_user_id = ${id} and c.id > ${after} order by c.id limit ${limit}`)
 
@@ -98,7 +96,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
             select json_build_object('rating', f.rating, 'comment', f.comment) from message_feedback f
             where f.tenant_id = m.tenant_id and f.message_id = m.id
           ),
-          'createdAt', ${isoTime(sql`m.created_at`)}) as line
+          'createdAt', ${isoTime(sql, sql`m.created_at`)}) as line
         from messages m
         where m.tenant_id = ${tenantId} and m.conversation_id = ${conversationId} and m.id > ${after}
         order by m.id limit ${limit}`)
@@ -107,11 +105,11 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     const runs = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
       lines(sql`
         select r.id, json_build_object('type', 'run', 'id', r.id, 'conversationId', r.conversation_id,
-          'status', r.status, 'message', r.user_message, 'startedAt', ${isoTime(sql`r.started_at`)},
-          'completedAt', ${isoTime(sql`r.completed_at`)},
+          'status', r.status, 'message', r.user_message, 'startedAt', ${isoTime(sql, sql`r.started_at`)},
+          'completedAt', ${isoTime(sql, sql`r.completed_at`)},
           'events', (
             select coalesce(json_agg(json_build_object('sequence', e.sequence, 'type', e.type, 'status', e.status,
-              'label', e.label, 'payload', e.payload, 'timestamp', ${isoTime(sql`e.at`)}) order by e.sequence), '[]')
+              'label', e.label, 'payload', e.payload, 'timestamp', ${isoTime(sql, sql`e.at`)}) order by e.sequence), '[]')
             from agent_run_events e where e.tenant_id = r.tenant_id and e.run_id = r.id
           ), 'passages', (${passagesOf(sql)})) as line
         from agent_runs r
@@ -122,7 +120,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     const notes = ({ tenantId }: TenantScope, conversationId: string, after: string, limit: number) =>
       lines(sql`
         select e.id, json_build_object('type', 'note', 'id', e.id, 'conversationId', e.conversation_id,
-          'content', e.content, 'createdAt', ${isoTime(sql`e.created_at`)}) as line
+          'content', e.content, 'createdAt', ${isoTime(sql, sql`e.created_at`)}) as line
         from conversation_entries e
         where e.tenant_id = ${tenantId} and e.conversation_id = ${conversationId} and e.kind = 'note' and e.id > ${after}
         order by e.id limit ${limit}`)
@@ -131,7 +129,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     const aliases = ({ tenantId }: TenantScope, id: EndUserId) =>
       lines(sql`
         select a.channel || ' ' || a.kind || ' ' || a.value as id, json_build_object('type', 'alias',
-          'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${isoTime(sql`a.created_at`)}) as line
+          'channel', a.channel, 'kind', a.kind, 'value', a.value, 'createdAt', ${isoTime(sql, sql`a.created_at`)}) as line
         from end_user_aliases a where a.tenant_id = ${tenantId} and a.end_user_id = ${id}`).pipe(
         Effect.orDie,
         Effect.withSpan("EndUserStore.aliases")
@@ -165,7 +163,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
     const deliveries = (scope: TenantScope, id: EndUserId, after: string, limit: number) =>
       lines(sql`/* every tenant: directory */
         select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
-          'receivedAt', ${isoTime(sql`i.received_at`)}, 'raw', i.raw) as line
+          'receivedAt', ${isoTime(sql, sql`i.received_at`)}, 'raw', i.raw) as line
         from channel_inbox i where i.id > ${after} and ${isOfPerson(scope, id)} order by i.id limit ${limit}`)
 
     const eraseDeliveries = (scope: TenantScope, id: EndUserId) =>

@@ -14,7 +14,7 @@ import {
   PostedMessage
 } from "../../domain/conversations/InboxView.ts"
 import { AgentId, ConversationId, MessageId, type RunId } from "../../domain/Ids.ts"
-import { toJsonb } from "../Jsonb.ts"
+import { isoTime, toJsonb } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
 const ConversationPreviewRow = Schema.Struct({
@@ -101,7 +101,7 @@ export class InboxViewStore extends Effect.Service<InboxViewStore>()("store/conv
     /** Rating of message `m`. */
     const feedback = sql`(
       select jsonb_build_object('rating', f.rating, 'comment', f.comment,
-        'at', to_char(f.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))
+        'at', ${isoTime(sql, sql`f.updated_at`)})
       from message_feedback f where f.tenant_id = m.tenant_id and f.message_id = m.id
     )`
 

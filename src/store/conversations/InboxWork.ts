@@ -16,7 +16,7 @@ import {
   Person
 } from "../../domain/conversations/Inbox.ts"
 import { type ConversationId, UserId } from "../../domain/Ids.ts"
-import { toJsonb } from "../Jsonb.ts"
+import { isoTime, toJsonb } from "../Jsonb.ts"
 import type { InboxMember } from "./InboxList.ts"
 import { lastChange } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
@@ -192,7 +192,7 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
             where n.tenant_id = ${tenantId} and n.end_user_id = p.id and n.channel <> 'test') as "conversationCount",
           coalesce((
             select jsonb_agg(jsonb_build_object('id', o.id, 'channel', o.channel, 'state', o.state,
-              'question', o.question, 'updatedAt', to_char(o.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by o.id desc)
+              'question', o.question, 'updatedAt', ${isoTime(sql, sql`o.updated_at`)}) order by o.id desc)
             from (
               select n.id, n.channel, n.state, ${lastChange(sql, "n")} as updated_at, (
                 select left(m.content, 160) from messages m

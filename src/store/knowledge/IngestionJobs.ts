@@ -9,6 +9,7 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { AgentId, IngestionJobId, SourceId, TenantId } from "../../domain/Ids.ts"
 import { IngestionJob, IngestionJobType, SourceType } from "../../domain/knowledge/Source.ts"
 import { eventWrites } from "../events/ReportedEvents.ts"
+import { isoTime } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
@@ -201,7 +202,7 @@ export class IngestionJobStore extends Effect.Service<IngestionJobStore>()("stor
 
     /** An entry of the list of failed attempts. */
     const attemptError = (reason: string) =>
-      sql`jsonb_build_array(jsonb_build_object('at', to_char(now() at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
+      sql`jsonb_build_array(jsonb_build_object('at', ${isoTime(sql, sql`now()`)},
         'error', ${reason}::text))`
 
     /**

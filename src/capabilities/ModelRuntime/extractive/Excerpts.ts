@@ -27,7 +27,8 @@ const isGeneratorTag = (line: string): boolean =>
 const isLinkDefinition = (line: string): boolean =>
   /^ {0,3}\[[^\][^]{1,200}\]:\s{0,3}<?(?:[a-z][a-z0-9+.-]{1,20}:|www\.|[#/]|\.{1,2}\/)\S/i.test(line)
 
-const withoutMarks = (line: string): string =>
+/** `line` without the prefix of a quote, a definition or a footnote. */
+const withoutLinePrefix = (line: string): string =>
   line
     .replace(/^\s*>\s?/, "")
     .replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
@@ -67,14 +68,14 @@ const unwrapLines = (paragraph: string): string => {
   let isBroken = false
   for (const line of writtenLines) {
     if (isHeading(line) || isImport(line) || isLinkDefinition(line) || isGeneratorTag(line)) continue
-    const unmarked = withoutMarks(line)
-    const words = unmarked.replace(/\\\s{0,3}$/, "")
+    const content = withoutLinePrefix(line)
+    const words = content.replace(/\\\s{0,3}$/, "")
     const label = labelOf(words)
     if (label === "") continue
     if (lines.length === 0 || label !== undefined || isBroken || itemStart.test(words))
       lines.push(label ?? words.trimEnd())
     else lines.push(joinedLines(lines.pop() ?? "", words.trim()))
-    isBroken = words !== unmarked
+    isBroken = words !== content
   }
   return lines.join("\n")
 }

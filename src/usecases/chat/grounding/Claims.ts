@@ -51,7 +51,7 @@ const groupsOf = (reply: string, marks: ReadonlyArray<Mark>): ReadonlyArray<Read
 const wordCount = (text: string): number => text.match(/\p{Script=Han}|[\p{L}\p{M}\p{N}]+/gu)?.length ?? 0
 
 /** `reply.slice(start, end)` without `marks`, which are the marks in it. */
-const withoutMarks = (reply: string, { end, start }: Span, marks: ReadonlyArray<Mark>): string => {
+const textOutsideMarks = (reply: string, { end, start }: Span, marks: ReadonlyArray<Mark>): string => {
   let text = ""
   let at = start
   for (const mark of marks) {
@@ -67,7 +67,7 @@ export const claimsOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyA
   const marks = marksOf(reply, numbers)
   const claims: Array<MarkedClaim> = []
   const add = (span: Span, own: ReadonlyArray<Mark>, group: ReadonlyArray<Mark>) => {
-    const text = withoutMarks(reply, span, own)
+    const text = textOutsideMarks(reply, span, own)
     if (wordCount(text) === 0) return
     claims.push({
       start: span.start,
@@ -83,14 +83,14 @@ export const claimsOf = (reply: string, numbers: ReadonlySet<number>): ReadonlyA
     for (let mark = marks[index]; mark !== undefined && mark.start < sentence.end; mark = marks[++index])
       own.push(mark)
     const groups = groupsOf(reply, own)
-    if (wordCount(withoutMarks(reply, sentence, own)) > 0) {
+    if (wordCount(textOutsideMarks(reply, sentence, own)) > 0) {
       before = { span: sentence, own }
       let start = sentence.start
       for (const [at, group] of groups.entries()) {
         while (start < sentence.end && /\s/u.test(reply.charAt(start))) start++
         const end = at === groups.length - 1 ? sentence.end : (group.at(-1)?.end ?? sentence.end)
         const part = { start, end }
-        const isPart = groups.length > 1 && wordCount(withoutMarks(reply, part, own)) >= minWords
+        const isPart = groups.length > 1 && wordCount(textOutsideMarks(reply, part, own)) >= minWords
         add(isPart ? part : sentence, own, group)
         start = end
         if (claims.length >= maxClaims) break
