@@ -141,6 +141,17 @@ describe("Slack", () => {
       }
     ])
   })
+
+  it.each([
+    [undefined, { url: "https://files.invalid/x", mime_type: "image/png", file_size: 4 }],
+    [false, { url: "https://files.invalid/x", mime_type: "image/png", file_size: 4 }],
+    [true, { reason: "Refused", retryable: false }]
+  ])("has no address for a file that it does not store (is_external: %j)", async (is_external, expected) => {
+    const stored = { url_private_download: "https://files.invalid/x", mimetype: "image/png", size: 4 }
+    const { client } = saying(200, { ok: true, file: { ...stored, is_external } })
+    const located = slackAdapter(client, "https://slack.invalid").locate(access("s"), "F1")
+    expect(await Effect.runPromise(Effect.merge(located))).toMatchObject(expected)
+  })
 })
 
 describe("Telegram", () => {

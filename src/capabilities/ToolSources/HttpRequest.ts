@@ -52,7 +52,10 @@ const hasDotSegment = (url: string): boolean => {
   return path.split("/").some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
 }
 
-/** `input` fits `parameters`. Bindings take precedence over the tool's own values, and those over the model's arguments. */
+/**
+ * `input` fits `parameters`. Bindings take precedence over the tool's own values, such as the query of its address, and
+ * those over the model's arguments.
+ */
 export const requestOf = (
   target: HttpTarget,
   parameters: JsonObject,
@@ -77,7 +80,7 @@ export const requestOf = (
   const hasNoBody = target.method === "GET" || target.method === "DELETE"
   const url = new URL(filled)
   const query = [
-    ...(hasNoBody ? besidePath(input) : []),
+    ...(hasNoBody ? besidePath(input).filter(([name]) => !url.searchParams.has(name)) : []),
     ...Object.entries(target.query),
     ...boundValues("query:")
   ]

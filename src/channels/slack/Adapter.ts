@@ -2,7 +2,7 @@
 import type * as HttpClient from "@effect/platform/HttpClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type { ChannelAdapter } from "../../capabilities/ChannelAdapters.ts"
+import { type ChannelAdapter, channelRefusal } from "../../capabilities/ChannelAdapters.ts"
 import { unreadableAnswer } from "../ProviderRequest.ts"
 import { fieldsOf, identifierOf } from "../Fields.ts"
 import { markdownFormatter } from "../Markdown.ts"
@@ -76,7 +76,9 @@ export const slackAdapter = (http: HttpClient.HttpClient, base: string): Channel
     locate: ({ accessToken }, id) =>
       Effect.gen(function* () {
         const { file } = yield* api.get(accessToken, "files.info", { file: id })
-        const { mimetype, size, url_private_download: url } = fieldsOf(file)
+        const { is_external, mimetype, size, url_private_download: url } = fieldsOf(file)
+        // Whoever shares such a file chooses its address, which must not get the token.
+        if (is_external === true) return yield* channelRefusal("Slack does not store the file.")
         const address = identifierOf(url, 2_048)
         if (address === undefined) return yield* unreadableAnswer()
         return { url: address, mime_type: identifierOf(mimetype, 200), file_size: Number(size) || 0 }

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import type { Caller, ReadScope, SessionUser } from "../../../src/domain/accounts/Access.ts"
+import { ExternalEndUserId } from "../../../src/domain/chat/ChatTurn.ts"
 import { KeyId, TenantId, UserId } from "../../../src/domain/Ids.ts"
 import { CallerAuth } from "../../../src/http/Auth.ts"
 import { ReplaysApi } from "../../../src/http/hosted/chat/ReplaysApi.ts"
@@ -66,17 +67,24 @@ const asKey = (scope: ReadScope) =>
     current.caller = { _tag: "Key", key }
   })
 
-const asked = Effect.gen(function* () {
-  const scope = yield* Fixtures.agent()
-  const { chunks, reply } = yield* Script
-  yield* Ref.set(chunks, [chunk(1)])
-  yield* Ref.set(reply, says("Fact number 1. [1]"))
-  const { runId } = yield* (yield* ChatTurn).complete(
-    scope,
-    request({ message: "What is fact one?", includeRealtimeToken: false })
-  )
-  return { scope, runId: String(runId) }
-})
+/** A turn for the person with that external id, or for an anonymous one. */
+const askFor = (externalEndUserId?: string) =>
+  Effect.gen(function* () {
+    const scope = yield* Fixtures.agent()
+    const { chunks, reply } = yield* Script
+    yield* Ref.set(chunks, [chunk(1)])
+    yield* Ref.set(reply, says("Fact number 1. [1]"))
+    const { runId } = yield* (yield* ChatTurn).complete(
+      scope,
+      request({
+        message: "What is fact one?",
+        includeRealtimeToken: false,
+        ...(externalEndUserId === undefined ? {} : { externalEndUserId })
+      })
+    )
+    return { scope, runId: String(runId) }
+  })
+const asked = askFor()
 
 eachEngineLive("POST /api/agents/:id/replays", (it) => {
   it.scoped("returns the stored and the new reply to the team and to the agent's key, and audits both", () =>
@@ -105,6 +113,16 @@ eachEngineLive("POST /api/agents/:id/replays", (it) => {
         { action: "agent_run.replay", target: runId, actor: "mbr_1" },
         { action: "agent_run.replay", target: runId, actor: "key_1" }
       ])
+    }).pipe(onFreshData)
+  )
+
+  it.scoped("is 404 with the token of another visitor", () =>
+    Effect.gen(function* () {
+      const { runId, scope } = yield* askFor("ada")
+      yield* asKey({ ...scope, visitor: ExternalEndUserId.make("ada") })
+      TestServer.expectData(yield* replay(scope.agentId, { runIds: [runId] }))
+      yield* asKey({ ...scope, visitor: ExternalEndUserId.make("bob") })
+      TestServer.expectError(yield* replay(scope.agentId, { runIds: [runId] }), 404, "NOT_FOUND")
     }).pipe(onFreshData)
   )
 

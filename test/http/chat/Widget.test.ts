@@ -4,7 +4,7 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { WebSocket } from "undici"
 import { expect } from "vitest"
-import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
+import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
 import { WidgetSessions } from "../../../src/usecases/chat/widget/Sessions.ts"
 import { counterValue } from "../../Counters.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
@@ -155,6 +155,31 @@ eachEngineLive("The widget", (it) => {
         const [{ count } = { count: 0 }] = yield* sql<{ count: number }>`
           select count(*)::int as count from conversations`
         expect(count).toBe(5)
+      })
+    )
+
+    it.effect("turns count against the budget of the key, in a session and without one", () =>
+      Effect.gen(function* () {
+        const sql = yield* seedDatabase
+        yield* sql`
+          insert into budgets (tenant_id, id, key_id, period, limit_nano) values ('ten_1', 'bgt_1', 'key_1', 'day', 1000)`
+        yield* sql`update subscriptions set has_budgets = true where tenant_id = 'ten_1'`
+        const bill = { model: "one/a", inputTokens: 1, cachedInputTokens: 0, outputTokens: 1, cost: 500 }
+        const { reply } = yield* Script
+        yield* Ref.set(reply, () =>
+          Stream.make<Array<ModelPart>>(
+            { _tag: "TextDelta", delta: "Hello" },
+            { _tag: "Finish", reason: "stop", inputTokens: 1, outputTokens: 1, bill }
+          )
+        )
+        const { sessionId } = yield* init()
+        yield* say(sessionId)
+        expect((yield* chat({ message: "Hi" })).status).toBe(200)
+        for (const body of [{ sessionId, message: "Hi" }, { message: "Hi" }]) {
+          const refused = yield* chat(body)
+          expectError(refused, 429, "TURN_LIMIT_EXCEEDED")
+          expect(refused.json.error.details).toMatchObject({ budget: { of: "key", period: "day" } })
+        }
       })
     )
 

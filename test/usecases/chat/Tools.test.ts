@@ -119,6 +119,24 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
     }).pipe(onFreshData(turnLayer()))
   )
 
+  it.scoped("keep the query of their address, with its bound values, whatever else the model passes", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const server = yield* toolServer
+      yield* give(scope, "orders", {
+        http: { url: `${server.url}/orders?customer={account}&role=reader` },
+        bindings: [{ from: "/account/id", to: "path:account" }]
+      })
+      const { reply } = yield* Script
+      const input = { customer: "acct-of-another", role: "admin", page: "2" }
+      yield* Ref.set(reply, inTurn(asks(["orders", input]), says("Done.")))
+      yield* run(scope, { toolContext: { account: { id: "acct-778899" } } })
+      expect(server.received.map(({ url }) => url)).toEqual([
+        "/orders?customer=acct-778899&role=reader&page=2"
+      ])
+    }).pipe(onFreshData(turnLayer()))
+  )
+
   it.scoped("that fail report it to the model, and the turn continues", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()

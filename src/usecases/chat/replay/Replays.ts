@@ -44,9 +44,9 @@ export const replayAccess = (
       actor: { type: "user", id: userId }
     })
   }
-  const { agentId: own, keyId, sourceScope, tenantId } = caller.key
-  return own === agentId
-    ? Effect.succeed({ scope: { tenantId, agentId, sourceScope, keyId }, actor: { type: "key", id: keyId } })
+  const { permissions: _, ...scope } = caller.key
+  return scope.agentId === agentId
+    ? Effect.succeed({ scope, actor: { type: "key", id: scope.keyId } })
     : Effect.fail(noSuch("agent"))
 }
 

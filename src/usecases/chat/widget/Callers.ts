@@ -45,20 +45,14 @@ export class Callers extends Effect.Service<Callers>()("usecases/chat/widget/Cal
     /** A key stands for its own agent, and `agentId` is ignored. A dashboard user must name an agent of the tenant. */
     const resolve = Effect.fn("Callers.resolve")(function* (caller: Caller, agentId: AgentId | undefined) {
       if (caller._tag === "Key") {
-        const { agentId: own, permissions, sourceScope, tenantId, visitor } = caller.key
-        const scope: ReadScope = {
-          tenantId,
-          agentId: own,
-          sourceScope,
-          ...(visitor === undefined ? {} : { visitor })
-        }
+        const { permissions, ...scope } = caller.key
         const view: CallerAccess = {
           scope,
           channel: "widget",
           full: allows(permissions, "trace_read"),
           mayChange: false,
           by: grantorOfKey(caller.key),
-          visitor: visitor ?? null
+          visitor: scope.visitor ?? null
         }
         return view
       }
