@@ -152,11 +152,12 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
     /** Ends every session of these users. */
     const signOut = (scope: TenantScope, ...ids: ReadonlyArray<UserId>) => Rows.none(endSessions(scope, ids))
 
-    /** Ends the user's access: sessions, access tokens, the invitation. */
+    /** Ends the user's access: sessions, access tokens, passkeys, the invitation. */
     const lockOut = Effect.fn("TeamStore.lockOut")(function* (scope: TenantScope, id: UserId) {
       const { tenantId } = scope
       yield* endSessions(scope, [id])
       yield* revokeTokens(scope, [id])
+      yield* removePasskeys(scope, [id])
       yield* sql`delete from user_invitations where tenant_id = ${tenantId} and user_id = ${id}`
     }, Effect.orDie)
 

@@ -14,7 +14,8 @@ import {
   password,
   signedIn
 } from "./AccountsServer.ts"
-import { auditActions, connectedTenant, sessionUser } from "./sso/SignOnWorld.ts"
+import { type Person, realProvider } from "./sso/Providers.ts"
+import { auditActions, connectedTenant, redirectUri, sessionUser, signIn } from "./sso/SignOnWorld.ts"
 
 const Server = accountsServer().pipe(Layer.provideMerge(TestDatabase))
 
@@ -293,6 +294,24 @@ layer(Server, { excludeTestServices: true })("Passkeys", (it) => {
       expect((yield* entered(passkey)).status).toBe(401)
       yield* set(true)
       expect((yield* entered(passkey)).status).toBe(200)
+    })
+  )
+
+  it.scoped("end when the groups of the provider no longer give a role", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const person = { email: "ada@acme.example", email_verified: true }
+      const people = new Map<string, Person>([["p1", { ...person, groups: ["staff"] }]])
+      yield* connectedTenant(yield* realProvider(redirectUri, people), {
+        groupRoles: [{ group: "staff", role: "admin" }],
+        defaultRole: null
+      })
+      const { session } = yield* signIn("p1")
+      const { passkey } = yield* added(session ?? "")
+      expect((yield* entered(passkey)).status).toBe(200)
+      people.set("p1", { ...person, groups: [] })
+      expect((yield* signIn("p1")).location).toBe("/app?sso=role")
+      expect((yield* entered(passkey)).status).toBe(401)
     })
   )
 
