@@ -5,6 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { hasCome } from "../../concurrency/DatabaseTime.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import {
   DeliveryStatus,
@@ -30,6 +31,8 @@ const maxReplayed = 10_000
 const maxTextCharacters = 1_000
 /** Number of consecutive failures after which an endpoint is called by one delivery at a time. */
 export const failuresBeforePause = 5
+/** Longest pause of an endpoint. */
+export const maxPause = Duration.hours(1)
 /** The others are due after that delivery's attempt. */
 const afterProbe = "interval '15 seconds'"
 /** If a worker dies during an attempt, other deliveries to the endpoint wait for this time. */
@@ -164,7 +167,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             update webhook_endpoints e
             set retry_at = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(probeLease)})
             from delivery where e.tenant_id = delivery.tenant_id and e.id = delivery.endpoint_id and e.status = 'active'
-              and e.failures >= ${failuresBeforePause}::int and coalesce(e.retry_at <= clock_timestamp(), true)
+              and e.failures >= ${failuresBeforePause}::int and coalesce(${hasCome(sql, sql`e.retry_at`, maxPause)}, true)
             returning e.id
           )
           select e.tenant_id as "tenantId", e.url, e.payload, e.status = 'active' as active,

@@ -24,6 +24,7 @@ import {
   type DeliveryKey,
   failuresBeforePause,
   type ClaimedDelivery,
+  maxPause,
   WebhookDeliveryStore
 } from "../../store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
@@ -45,7 +46,7 @@ const pauses = [
   Duration.minutes(2),
   Duration.minutes(10),
   Duration.minutes(30),
-  Duration.hours(1)
+  maxPause
 ] as const
 
 const decode = Schema.decodeUnknown(
@@ -258,12 +259,13 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       if (delivery.listening) return
       if (delivery.pausedMs !== null) {
         const jitter = yield* Random.nextRange(0, 0.2)
-        const maxPause = Duration.toMillis(Duration.hours(1))
         return yield* new JobFailure({
           message: "The webhook keeps failing; another delivery tries it first.",
           fatal: false,
           expected: true,
-          retryAfter: Duration.millis(Math.min(maxPause, 1_000 + delivery.pausedMs * (1 + jitter)))
+          retryAfter: Duration.millis(
+            Math.min(Duration.toMillis(maxPause), 1_000 + delivery.pausedMs * (1 + jitter))
+          )
         })
       }
       const outcome = yield* call(key.eventId, delivery)
