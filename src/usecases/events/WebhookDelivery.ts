@@ -30,8 +30,6 @@ import {
 import { WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
 import { signed } from "./Signature.ts"
 
-/** A delivery is given up, and its endpoint disabled, after this time without a successful call. */
-const maxRetryTime = Duration.days(3)
 /** Time-out of the whole call. */
 const callTimeout = Duration.seconds(10)
 /** Maximum bytes of a response that are read. */
@@ -205,14 +203,15 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
      * address now.
      */
     const storeFailure = Effect.fn("WebhookDelivery.storeFailure")(
-      function* (key: DeliveryKey, delivery: ClaimedDelivery, outcome: Outcome, isFinal: boolean) {
+      function* (key: DeliveryKey, delivery: ClaimedDelivery, outcome: Outcome) {
         const pause = yield* pauseAfter(Math.max(1, delivery.failures + 2 - failuresBeforePause))
-        const failed = yield* store.recordFailure(key, outcome, { isOver: isFinal, pause, url: delivery.url })
+        const { isGone } = outcome
+        const failed = yield* store.recordFailure(key, outcome, { isGone, pause, url: delivery.url })
         if (Option.isNone(failed)) return Option.none()
-        const isFailing = failed.value.failingMs >= Duration.toMillis(maxRetryTime)
-        const reason: DisabledReason | null = outcome.isGone ? "gone" : isFailing ? "failing" : null
+        const { isFailing, isOver } = failed.value
+        const reason: DisabledReason | null = isGone ? "gone" : isFailing ? "failing" : null
         const disabled = reason !== null && (yield* disable(key, delivery, reason))
-        return Option.some({ reason, disabled })
+        return Option.some({ isOver: isOver || reason !== null, disabled })
       },
       sql.withTransaction,
       Effect.orDie
@@ -223,8 +222,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       delivery: ClaimedDelivery,
       outcome: Outcome
     ) {
-      const isFinal = outcome.isGone || delivery.pendingMs >= Duration.toMillis(maxRetryTime)
-      const stored = yield* storeFailure(key, delivery, outcome, isFinal)
+      const stored = yield* storeFailure(key, delivery, outcome)
       if (Option.isNone(stored)) {
         return yield* new JobFailure({
           message: "The webhook was changed or removed during the call.",
@@ -233,9 +231,9 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
           retryAfter: Duration.seconds(1)
         })
       }
-      const { disabled, reason } = stored.value
+      const { disabled, isOver } = stored.value
       if (disabled) yield* sendMails(key)
-      if (isFinal || reason !== null) return
+      if (isOver) return
       const pause = yield* pauseAfter(delivery.attempts + 1)
       return yield* new JobFailure({
         message: outcome.error ?? `It answered ${outcome.status}.`,
