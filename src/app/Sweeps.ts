@@ -2,6 +2,9 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import { BudgetStore } from "../store/billing/Budgets.ts"
+import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
+import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
 import * as TableStatistics from "../store/TableStatistics.ts"
 import { Inbound } from "../usecases/channels/Inbound.ts"
 import { InboundEvents } from "../store/channels/InboundEvents.ts"
@@ -68,6 +71,12 @@ export const start = Effect.gen(function* () {
   yield* repeatRounds("The removal of old deliveries of webhooks", Duration.hours(1), webhooks.sweep)
   const repeated = yield* RepeatedRequests
   yield* repeatRounds("The removal of stored answers older than a day", Duration.hours(1), repeated.sweep)
+  const keys = yield* IdempotencyKeyStore
+  yield* repeatRounds("The removal of idempotency keys older than a day", Duration.hours(1), keys.prune)
+  const claims = yield* TurnClaimStore
+  yield* repeatRounds("The removal of turns' keys older than a day", Duration.hours(1), claims.prune)
+  const budgets = yield* BudgetStore
+  yield* repeatRounds("The removal of past periods of budgets", Duration.hours(1), budgets.prune)
   const listeners = yield* WebhookListeners
   yield* repeatRounds("The removal of abandoned listeners", idlePause, Effect.as(listeners.sweep, false))
   const gaps = yield* GapSearch

@@ -7,8 +7,6 @@ import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
 import { JobQueue } from "../capabilities/JobQueue.ts"
 import type { QueueName } from "../domain/knowledge/Job.ts"
-import { IdempotencyKeyStore } from "../store/IdempotencyKeys.ts"
-import { TurnClaimStore } from "../store/chat/TurnClaims.ts"
 import { ExperimentWork } from "../usecases/agents/ExperimentWork.ts"
 import { Artifacts } from "../usecases/knowledge/Artifacts.ts"
 import { Embed } from "../usecases/knowledge/Embed.ts"
@@ -40,16 +38,6 @@ const concurrentJobs = {
 } as const satisfies Record<QueueName, number>
 
 const startCleanup = Effect.gen(function* () {
-  const keys = yield* IdempotencyKeyStore
-  const claims = yield* TurnClaimStore
-  yield* Effect.zipRight(keys.prune, claims.prune).pipe(
-    Effect.catchAllCause((cause) =>
-      Effect.logWarning("Expired idempotency keys could not be removed", cause)
-    ),
-    Effect.repeat(Schedule.spaced(Duration.hours(1))),
-    Effect.delay(Duration.minutes(1)),
-    Effect.forkScoped
-  )
   const artifacts = yield* Artifacts
   yield* artifacts.sweep.pipe(
     Effect.catchAllCause((cause) => Effect.logWarning("Originals could not be swept", cause)),

@@ -3,7 +3,7 @@ import * as Duration from "effect/Duration"
 import * as Option from "effect/Option"
 
 /** A longer pause is treated as an outage. */
-const maxRetryAfter = Duration.hours(1)
+export const maxRetryAfter = Duration.hours(1)
 
 const decimal = /^\d{1,9}(?:\.\d{1,9})?$/
 

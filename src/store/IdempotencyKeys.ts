@@ -9,6 +9,9 @@ import type { AgentKey } from "../domain/accounts/Access.ts"
 import { toJsonb } from "./Jsonb.ts"
 import * as Rows from "./Rows.ts"
 
+/** Maximum number of rows that one cleanup statement removes. */
+const pruneBatch = 1_000
+
 type Owner = Pick<AgentKey, "tenantId" | "agentId" | "keyId">
 
 export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("store/IdempotencyKeys", {
@@ -44,10 +47,16 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
         Rows.none
       )
 
-    /** Deletes answers older than 24 hours. */
+    /** Deletes answers older than 24 hours. True when there may be more. */
     const prune = sql`/* every tenant: sweep */
-        delete from idempotency_keys where created_at < now() - interval '24 hours' and tenant_is_swept(tenant_id)`.pipe(
-      Effect.asVoid
+      delete from idempotency_keys where (tenant_id, agent_id, key_id, idempotency_key) in (
+        select tenant_id, agent_id, key_id, idempotency_key from idempotency_keys
+        where created_at < now() - interval '24 hours' and tenant_is_swept(tenant_id)
+        order by created_at limit ${pruneBatch}::int for update skip locked
+      ) returning key_id`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.length === pruneBatch),
+      Effect.withSpan("IdempotencyKeyStore.prune")
     )
 
     return { claim, answer, prune } as const

@@ -62,6 +62,26 @@ it.scoped("A copy of the future, of a clock that was ahead, does not delay the n
   }).pipe(Effect.provide(TestDatabase), Effect.asVoid)
 )
 
+it.scoped("Copies of the future, of a clock that was ahead, are removed before the newest ones", () =>
+  Effect.gen(function* () {
+    const root = yield* folder
+    const copies = Path.join(root, "copies")
+    for (const day of ["01", "02", "03"]) {
+      Fs.mkdirSync(Path.join(copies, `2040-01-${day}T00-00-00Z`), { recursive: true })
+    }
+    Fs.mkdirSync(Path.join(root, "database"))
+    for (let day = 0; day < 4; day++) {
+      yield* Snapshots.take(root, { folder: copies, kept: 3 })
+      yield* TestClock.adjust("1 day")
+    }
+    expect(Fs.readdirSync(copies).toSorted()).toEqual([
+      "1970-01-02T00-00-00Z",
+      "1970-01-03T00-00-00Z",
+      "1970-01-04T00-00-00Z"
+    ])
+  }).pipe(Effect.provide(TestDatabase), Effect.asVoid)
+)
+
 it.scoped("A copy is on the disk before the oldest one is removed", () =>
   Effect.gen(function* () {
     const root = yield* folder

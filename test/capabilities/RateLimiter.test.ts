@@ -178,6 +178,23 @@ withRedis("Requests counted in Redis", () =>
   layer(Layer.empty, { excludeTestServices: true })("in Redis", (it) => {
     suite(it, overRedis)
 
+    it.scoped("of the future do not use up a limit after the clock was set back", () =>
+      Effect.gen(function* () {
+        const redis = yield* Effect.flatMap(redisUrl, connect)
+        const { take } = Context.get(yield* Layer.build(layerRedis(redis)), RateLimiter)
+        const name = yield* Effect.sync(() => `key_${crypto.randomUUID()}`)
+        const limit = { requests: 2, window: 3_600 }
+        const part = Math.floor(Date.now() / 60_000)
+        const count = (later: number) =>
+          Effect.promise(() => redis.hset(`spoke:rate:{${name}:3600}`, String(part + later), 2))
+        yield* count(30)
+        expect((yield* take(name, limit)).granted).toBe(false)
+        yield* Effect.promise(() => redis.del(`spoke:rate:{${name}:3600}`))
+        yield* count(10_000)
+        expect(yield* take(name, limit)).toMatchObject({ granted: true, remaining: 1 })
+      })
+    )
+
     it.scoped("say so when it cannot be reached", () =>
       Effect.gen(function* () {
         const server = yield* Effect.promise(() => startRedis())

@@ -158,6 +158,7 @@ const everyTenant = {
   "capabilities/VectorSearch/WarmUp.ts selectBusiest": ["agent_usage", "api_keys"],
   "capabilities/VectorSearch/WarmUp.ts prepareEmbedder": ["agent_stats"],
   "store/IdempotencyKeys.ts prune": ["idempotency_keys"],
+  "store/billing/Budgets.ts prune": ["budget_periods p"],
   "store/MasterKeys.ts usedKeyIds": [
     "tools",
     "channels",

@@ -110,7 +110,10 @@ export const take = Effect.fn("Snapshots.take")(function* (
   const sql = yield* SqlClient.SqlClient
   const before = yield* listSnapshots(folder)
   yield* removePartial(folder)
-  const target = path.join(folder, nameOf(yield* DateTime.now))
+  const name = nameOf(yield* DateTime.now)
+  const target = path.join(folder, name)
+  // Copies of the future were made before all others, while the clock was ahead.
+  const oldestFirst = [...before.filter((other) => other > name), ...before.filter((other) => other <= name)]
   const partial = `${target}.partial`
   const began = yield* monotonicMillis
   yield* Effect.gen(function* () {
@@ -123,9 +126,9 @@ export const take = Effect.fn("Snapshots.take")(function* (
       )
     )
     const heldMillis = (yield* monotonicMillis) - began
-    for (const name of extraFiles) {
-      const from = path.join(dataDir, name)
-      if (yield* exists(from)) yield* copyFolder(from, path.join(partial, name))
+    for (const file of extraFiles) {
+      const from = path.join(dataDir, file)
+      if (yield* exists(from)) yield* copyFolder(from, path.join(partial, file))
     }
     yield* syncFolder(partial)
     yield* attempt(`Naming ${target}`, () => fs.rename(partial, target))
@@ -136,8 +139,8 @@ export const take = Effect.fn("Snapshots.take")(function* (
       statementsWaitedMillis: Math.round(heldMillis)
     })
   }).pipe(Effect.onExit(() => Effect.promise(() => fs.rm(partial, { recursive: true, force: true }))))
-  for (const name of before.slice(0, Math.max(0, before.length + 1 - kept))) {
-    yield* attempt(`Removing ${name}`, () => fs.rm(path.join(folder, name), { recursive: true }))
+  for (const old of oldestFirst.slice(0, Math.max(0, before.length + 1 - kept))) {
+    yield* attempt(`Removing ${old}`, () => fs.rm(path.join(folder, old), { recursive: true }))
   }
   return target
 }, forEveryTenant("archive"))

@@ -5,7 +5,10 @@ import * as Schema from "effect/Schema"
 import type { Cluster, Redis } from "ioredis"
 import { counterOf, partsPerWindow, RateLimiter, RateLimiterError, windowOf } from "../RateLimiter.ts"
 
-/** A hash from part to requests, which expires with its last part. */
+/**
+ * A hash from part to requests, which expires with its last part. Parts more than a window ahead are from when the clock
+ * was ahead.
+ */
 const script = `
 local limit, window, parts = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local time = redis.call('TIME')
@@ -15,7 +18,7 @@ local used, oldest = 0, current
 local counts = redis.call('HGETALL', KEYS[1])
 for at = 1, #counts, 2 do
   local counted = tonumber(counts[at])
-  if counted < current - parts then
+  if counted < current - parts or counted > current + parts + 1 then
     redis.call('HDEL', KEYS[1], counts[at])
   else
     used = used + tonumber(counts[at + 1])

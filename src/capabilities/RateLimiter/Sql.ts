@@ -45,10 +45,16 @@ const make = Effect.gen(function* () {
               else shifted.counts end,
             free.granted,
             case when free.granted then ${expires} else known.expires_at end
-          from (select greatest(known.part, ${current}) as part offset 0) as at
+          from (
+            -- A part more than a window ahead is from when the clock was ahead. Its requests do not count.
+            select known.part > ${current} + ${partCount}::int as ahead, greatest(known.part, ${current}) as part offset 0
+          ) as last
+          cross join lateral (select case when last.ahead then ${current} else last.part end as part) as at
           cross join lateral (
             select known.counts[1 + moved.by : ${partCount}::int] || array_fill(0, array[moved.by]) as counts
-            from (select least(at.part - known.part, ${partCount}::int)::int as by) as moved
+            from (
+              select case when last.ahead then ${partCount}::int else least(at.part - known.part, ${partCount}::int) end::int as by
+            ) as moved
           ) as shifted
           cross join lateral (
             select sum(one) < ${requests}::int as granted from unnest(shifted.counts) as one

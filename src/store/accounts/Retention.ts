@@ -4,6 +4,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { hasCome } from "../../concurrency/DatabaseTime.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { keepsAll, type PatchRetention, Retention } from "../../domain/accounts/Retention.ts"
 import { TenantId } from "../../domain/Ids.ts"
@@ -66,7 +67,7 @@ export class RetentionStore extends Effect.Service<RetentionStore>()("store/acco
     const claim = sql`/* every tenant: sweep */
       update tenant_retention set due_at = now() + make_interval(secs => ${Duration.toSeconds(leaseDuration)})
       where tenant_id = (
-        select tenant_id from tenant_retention where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
+        select tenant_id from tenant_retention where ${hasCome(sql, sql`due_at`, roundInterval)} and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
       returning tenant_id as "tenantId", conversations_seen as seen, ${columns}`.pipe(
       Rows.first(Claimed),
       Effect.withSpan("RetentionStore.claim")

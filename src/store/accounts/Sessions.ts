@@ -122,12 +122,15 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         Rows.none
       )
 
-    /** The time until fewer than `limit` failures are within `window`; none if there are fewer now. */
+    /**
+     * The time until fewer than `limit` failures are within `window`; none if there are fewer now. A failure of the far
+     * future, from when the clock was ahead, does not count.
+     */
     const wait = ({ email, address }: Attempt, window: Duration.Duration, limit: number) => {
       const period = sql`make_interval(secs => ${Duration.toSeconds(window)})`
       return sql`
         select extract(epoch from at + ${period} - now())::float8 as wait from login_failures
-        where email = ${email} and address = ${address} and at > now() - ${period}
+        where email = ${email} and address = ${address} and at > now() - ${period} and at <= now() + ${period}
         order by at desc, id desc offset ${limit - 1} limit 1`.pipe(
         Rows.first(Wait),
         Effect.map(Option.map(({ wait }) => Duration.seconds(wait)))

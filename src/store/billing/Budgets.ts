@@ -25,6 +25,9 @@ const Row = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate
 })
 
+/** Maximum number of rows that one cleanup statement removes. */
+const pruneBatch = 1_000
+
 export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Budgets", {
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -124,6 +127,31 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
       return removed.length === 1
     }, inTransaction)
 
-    return { find, page, insert, setLimit, remove } as const
+    /**
+     * Removes periods of all tenants, except the two newest of each budget, and those that a running turn holds. The
+     * older of the two has the cost of the dearest turn, which is reserved for the next one. True when there may be
+     * more.
+     */
+    const prune = sql`/* every tenant: sweep */
+      delete from budget_periods where (tenant_id, budget_id, period_start) in (
+        select p.tenant_id, p.budget_id, p.period_start from budget_periods p
+        where tenant_is_swept(p.tenant_id)
+          and exists (
+            select from budget_periods later
+            where later.tenant_id = p.tenant_id and later.budget_id = p.budget_id and later.period_start > p.period_start
+            offset 1
+          )
+          and not exists (
+            select from budget_holds h
+            where h.tenant_id = p.tenant_id and h.budget_id = p.budget_id and h.period_start = p.period_start
+          )
+        limit ${pruneBatch}::int for update skip locked
+      ) returning budget_id`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.length === pruneBatch),
+      Effect.withSpan("BudgetStore.prune")
+    )
+
+    return { find, page, insert, setLimit, remove, prune } as const
   })
 }) {}

@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { hasCome } from "../../concurrency/DatabaseTime.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { noBytes, StorageBytes, type StorageUsage } from "../../domain/billing/Storage.ts"
 import { TenantId } from "../../domain/Ids.ts"
@@ -129,7 +130,7 @@ export class StorageStore extends Effect.Service<StorageStore>()("store/billing/
     const claim = sql`/* every tenant: sweep */
       update tenant_storage set due_at = now() + make_interval(secs => ${Duration.toSeconds(leaseDuration)})
       where tenant_id = (
-        select tenant_id from tenant_storage where due_at <= now() and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
+        select tenant_id from tenant_storage where ${hasCome(sql, sql`due_at`, countInterval)} and tenant_is_swept(tenant_id) order by due_at limit 1 for update skip locked)
       returning tenant_id as "tenantId", list, seen, sums`.pipe(
       Rows.first(Progress),
       Effect.withSpan("StorageStore.claim")

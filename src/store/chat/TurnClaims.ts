@@ -7,6 +7,9 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { type KeyId, RunId } from "../../domain/Ids.ts"
 import * as Rows from "../Rows.ts"
 
+/** Maximum number of rows that one cleanup statement removes. */
+const pruneBatch = 1_000
+
 export interface TurnClaim {
   readonly keyId: KeyId
   readonly idempotencyKey: string
@@ -54,10 +57,16 @@ export class TurnClaimStore extends Effect.Service<TurnClaimStore>()("store/chat
         Effect.withSpan("TurnClaimStore.release")
       )
 
-    /** Deletes claims older than 24 hours. */
+    /** Deletes claims older than 24 hours. True when there may be more. */
     const prune = sql`/* every tenant: sweep */
-        delete from turn_claims where created_at < now() - interval '24 hours' and tenant_is_swept(tenant_id)`.pipe(
-      Effect.asVoid
+      delete from turn_claims where (tenant_id, agent_id, key_id, idempotency_key) in (
+        select tenant_id, agent_id, key_id, idempotency_key from turn_claims
+        where created_at < now() - interval '24 hours' and tenant_is_swept(tenant_id)
+        order by created_at limit ${pruneBatch}::int for update skip locked
+      ) returning key_id`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.length === pruneBatch),
+      Effect.withSpan("TurnClaimStore.prune")
     )
 
     return { claim, release, prune } as const

@@ -25,6 +25,8 @@ type SessionHash = Uint8Array
 
 const Row = Schema.Struct({ endUserId: EndUserId, conversationId: Schema.NullOr(ConversationId) })
 
+const LockedSession = Schema.Struct({ ...Row.fields, isUseOutdated: Schema.Boolean })
+
 const Person = Schema.Struct({ endUserId: EndUserId, externalId: Schema.NullOr(Schema.String) })
 
 /** The conversation of a session's next message. */
@@ -41,6 +43,8 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
     const sql = yield* SqlClient.SqlClient
 
     const isAlive = sql`used_at > now() - ${sessionDays}::int * interval '1 day'`
+    /** The time of use is written at most once an hour. */
+    const isUseOutdated = sql`used_at < now() - interval '1 hour'`
 
     const upsertPerson = (scope: AgentScope, id: EndUserId, externalId: ExternalEndUserId | null) => sql`
       insert into end_users (id, tenant_id, external_id) values (${id}, ${scope.tenantId}, ${externalId})
@@ -74,7 +78,7 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
         with used as (
           update widget_sessions set used_at = now()
           where tenant_id = ${scope.tenantId} and id_hash = ${hash} and agent_id = ${scope.agentId} and ${isAlive}
-            and used_at < now() - interval '1 hour'
+            and ${isUseOutdated}
         )
         select end_user_id as "endUserId", (
           select c.id from conversations c
@@ -86,11 +90,11 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
 
     const lockSession = (scope: ReadScope, hash: SessionHash) =>
       sql`
-        select s.end_user_id as "endUserId", s.conversation_id as "conversationId"
+        select s.end_user_id as "endUserId", s.conversation_id as "conversationId", s.${isUseOutdated} as "isUseOutdated"
         from widget_sessions s join end_users e on e.tenant_id = s.tenant_id and e.id = s.end_user_id
         where s.id_hash = ${hash} and s.tenant_id = ${scope.tenantId} and s.agent_id = ${scope.agentId} and s.${isAlive}
           and ${mayBeVisitor(sql, scope)}
-        for key share of e for update of s`.pipe(Rows.first(Row))
+        for key share of e for update of s`.pipe(Rows.first(LockedSession))
 
     /** The state of a conversation that began under the same scope. */
     const stateOf = (scope: ReadScope, id: ConversationId | null) =>
@@ -113,9 +117,12 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
       ) {
         const session = yield* lockSession(scope, hash)
         if (Option.isNone(session)) return Option.none<SessionConversation>()
-        const { conversationId, endUserId } = session.value
+        const { conversationId, endUserId, isUseOutdated } = session.value
         const known = yield* stateOf(scope, conversationId)
         if (conversationId !== null && Option.isSome(known) && known.value.state !== "CLOSED") {
+          if (isUseOutdated)
+            yield* sql`
+              update widget_sessions set used_at = now() where tenant_id = ${scope.tenantId} and id_hash = ${hash}`
           return Option.some<SessionConversation>({
             conversationId,
             endUserId,

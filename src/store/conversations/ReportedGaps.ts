@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import { hasCome } from "../../concurrency/DatabaseTime.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { type AgentId, type RunId, TenantId } from "../../domain/Ids.ts"
 import { toJsonb } from "../Jsonb.ts"
@@ -36,10 +37,10 @@ export class ReportedGapStore extends Effect.Service<ReportedGapStore>()("store/
       insert into gap_searches as s (tenant_id, due_at)
       select e.tenant_id, now() + make_interval(secs => ${Duration.toSeconds(leaseDuration)})
       from webhook_endpoints e left join gap_searches d on d.tenant_id = e.tenant_id
-      where e.status = 'active' and 'gap.found' = any(e.events) and coalesce(d.due_at <= now(), true)
+      where e.status = 'active' and 'gap.found' = any(e.events) and coalesce(${hasCome(sql, sql`d.due_at`, searchInterval)}, true)
         and tenant_is_swept(e.tenant_id)
       order by d.due_at nulls first limit 1
-      on conflict (tenant_id) do update set due_at = excluded.due_at where s.due_at <= now()
+      on conflict (tenant_id) do update set due_at = excluded.due_at where ${hasCome(sql, sql`s.due_at`, searchInterval)}
       returning s.tenant_id as "tenantId"`.pipe(
       Rows.first(Schema.Struct({ tenantId: TenantId })),
       Effect.withSpan("ReportedGapStore.claim")

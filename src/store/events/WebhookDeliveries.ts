@@ -5,6 +5,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
+import { hasCome } from "../../concurrency/DatabaseTime.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import {
   DeliveryStatus,
@@ -30,6 +31,12 @@ const maxReplayed = 10_000
 const maxTextCharacters = 1_000
 /** Number of consecutive failures after which an endpoint is called by one delivery at a time. */
 export const failuresBeforePause = 5
+/** Longest pause of an endpoint. */
+export const maxPause = Duration.hours(1)
+/** No worker has run if a failing endpoint was not called for this time. */
+const idleTime = Duration.times(maxPause, 2)
+/** A delivery is given up, and its endpoint disabled, after this time without a successful call. */
+const maxRetryTime = Duration.days(3)
 /** The others are due after that delivery's attempt. */
 const afterProbe = "interval '15 seconds'"
 /** If a worker dies during an attempt, other deliveries to the endpoint wait for this time. */
@@ -70,9 +77,7 @@ export const ClaimedDelivery = Schema.Struct({
   /** The additional fields of a full payload. Null for a thin one, and after they were removed. */
   content: Schema.NullOr(JsonObject),
   createdAt: Schema.DateTimeUtcFromDate,
-  attempts: Schema.Int,
-  /** Milliseconds since the delivery was created. */
-  pendingMs: Schema.Number
+  attempts: Schema.Int
 })
 export type ClaimedDelivery = typeof ClaimedDelivery.Type
 
@@ -83,7 +88,12 @@ export interface Answer {
   readonly error: string | null
 }
 
-const Failed = Schema.Struct({ failures: Schema.Int, failingMs: Schema.Number, active: Schema.Boolean })
+const Failed = Schema.Struct({
+  /** Whether the endpoint has failed for too long. */
+  isFailing: Schema.Boolean,
+  /** Whether the delivery is given up. */
+  isOver: Schema.Boolean
+})
 
 const storableText = (text: string | null) =>
   text === null ? null : sanitize(text).slice(0, maxTextCharacters)
@@ -164,7 +174,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             update webhook_endpoints e
             set retry_at = clock_timestamp() + make_interval(secs => ${Duration.toSeconds(probeLease)})
             from delivery where e.tenant_id = delivery.tenant_id and e.id = delivery.endpoint_id and e.status = 'active'
-              and e.failures >= ${failuresBeforePause}::int and coalesce(e.retry_at <= clock_timestamp(), true)
+              and e.failures >= ${failuresBeforePause}::int and coalesce(${hasCome(sql, sql`e.retry_at`, maxPause)}, true)
             returning e.id
           )
           select e.tenant_id as "tenantId", e.url, e.payload, e.status = 'active' as active,
@@ -176,8 +186,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             end as "pausedMs",
             d.type, d.agent_id as "agentId", d.conversation_id as "conversationId", d.ids,
             case when e.payload = 'full' then ${content} end as content,
-            d.created_at as "createdAt", d.attempts,
-            (extract(epoch from clock_timestamp() - d.pending_since) * 1000)::float8 as "pendingMs"
+            d.created_at as "createdAt", d.attempts
           from delivery d join webhook_endpoints e on e.tenant_id = d.tenant_id and e.id = d.endpoint_id`.pipe(
           Rows.first(ClaimedDelivery)
         )
@@ -185,6 +194,8 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
       const answerColumns = ({ error, status, text }: Answer) => sql`
         attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${storableText(text)}::text,
         error = ${storableText(error)}::text`
+
+      const earliest = sql`now() - make_interval(secs => ${Duration.toSeconds(maxRetryTime)})`
 
       const isOfEndpoint = (tenantId: string, endpointId: WebhookId) =>
         sql`queue = ${queueName} and owner in (${ownerOf(tenantId, endpointId)}, ${endpointId}) and state = 'waiting'`
@@ -220,34 +231,53 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         )
 
       /**
-       * Records a failed attempt; `isOver` when it was the last one. An endpoint that keeps failing is not called again
-       * before `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the
-       * endpoint was deleted or has another address than `url`, which was called: its delivery stays pending.
+       * Records a failed attempt. It was the last one if the endpoint `isGone`, or after {@link maxRetryTime}, which
+       * begins again after a time in which no worker ran. An endpoint that keeps failing is not called again before
+       * `pause` has passed: all its waiting jobs but one are delayed until after that call. None when the endpoint was
+       * deleted or has another address than `url`, which was called: its delivery stays pending.
        */
       const recordFailure = (
         { endpointId, eventId, tenantId }: DeliveryKey,
         answer: Answer,
         {
-          isOver,
+          isGone,
           pause,
           url
-        }: { readonly isOver: boolean; readonly pause: Duration.Duration; readonly url: string }
+        }: { readonly isGone: boolean; readonly pause: Duration.Duration; readonly url: string }
       ) =>
         sql`
-          with endpoint as (
-            update webhook_endpoints set failures = failures + 1, failing_since = coalesce(failing_since, now()),
+          with before as (
+            select failing_since <= ${earliest} and not exists (
+                select from webhook_deliveries where tenant_id = ${tenantId} and endpoint_id = ${endpointId}
+                  and attempted_at > now() - make_interval(secs => ${Duration.toSeconds(idleTime)})
+              ) as was_idle
+            from webhook_endpoints where tenant_id = ${tenantId} and id = ${endpointId}
+          ),
+          endpoint as (
+            update webhook_endpoints set failures = failures + 1,
+              failing_since = case when was_idle then now() else coalesce(failing_since, now()) end,
               retry_at = case when failures + 1 >= ${failuresBeforePause}::int
                 then clock_timestamp() + make_interval(secs => ${Duration.toSeconds(pause)}) end
+            from before
             where tenant_id = ${tenantId} and id = ${endpointId} and url = ${url}
-            returning failures, status = 'active' as active, retry_at,
-              (extract(epoch from clock_timestamp() - failing_since) * 1000)::float8 as failing
+            returning retry_at, coalesce(was_idle, false) as was_idle, failing_since <= ${earliest} as is_failing
           ),
-          over as (select ${isOver}::boolean and exists (select from endpoint) as is_over),
+          over as (
+            select coalesce(bool_or(was_idle), false) as was_idle,
+              coalesce(bool_or(${isGone}::boolean or pending_since <= ${earliest} and not was_idle), false) as is_over
+            from endpoint, webhook_deliveries
+            where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+          ),
           delivery as (
             update webhook_deliveries set ${answerColumns(answer)},
+              pending_since = case when was_idle then now() else pending_since end,
               status = case when is_over then 'failed' else 'pending' end, settled_at = case when is_over then now() end
             from over
             where tenant_id = ${tenantId} and event_id = ${eventId} and endpoint_id = ${endpointId} and status = 'pending'
+          ),
+          others as (
+            update webhook_deliveries set pending_since = now() from endpoint
+            where was_idle and tenant_id = ${tenantId} and endpoint_id = ${endpointId} and event_id <> ${eventId} and status = 'pending'
           ),
           early as (
             select id, row_number() over (order by seq) = 1 as tries from (
@@ -260,7 +290,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
             update queue_jobs j set run_at = retry_at + case when tries then interval '0' else ${sql.literal(afterProbe)} end
             from early, endpoint where j.id = early.id
           )
-          select failures, active, failing as "failingMs" from endpoint`.pipe(Rows.first(Failed))
+          select is_failing as "isFailing", is_over as "isOver" from endpoint, over`.pipe(Rows.first(Failed))
 
       /** Cancels pending deliveries of the endpoint, unless it is active: it may have been made active meanwhile. */
       const cancel = ({ tenantId }: TenantScope, endpointId: WebhookId) =>

@@ -24,13 +24,12 @@ import {
   type DeliveryKey,
   failuresBeforePause,
   type ClaimedDelivery,
+  maxPause,
   WebhookDeliveryStore
 } from "../../store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../../store/events/WebhookEndpoints.ts"
 import { signed } from "./Signature.ts"
 
-/** A delivery is given up, and its endpoint disabled, after this time without a successful call. */
-const maxRetryTime = Duration.days(3)
 /** Time-out of the whole call. */
 const callTimeout = Duration.seconds(10)
 /** Maximum bytes of a response that are read. */
@@ -45,7 +44,7 @@ const pauses = [
   Duration.minutes(2),
   Duration.minutes(10),
   Duration.minutes(30),
-  Duration.hours(1)
+  maxPause
 ] as const
 
 const decode = Schema.decodeUnknown(
@@ -204,14 +203,15 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
      * address now.
      */
     const storeFailure = Effect.fn("WebhookDelivery.storeFailure")(
-      function* (key: DeliveryKey, delivery: ClaimedDelivery, outcome: Outcome, isFinal: boolean) {
+      function* (key: DeliveryKey, delivery: ClaimedDelivery, outcome: Outcome) {
         const pause = yield* pauseAfter(Math.max(1, delivery.failures + 2 - failuresBeforePause))
-        const failed = yield* store.recordFailure(key, outcome, { isOver: isFinal, pause, url: delivery.url })
+        const { isGone } = outcome
+        const failed = yield* store.recordFailure(key, outcome, { isGone, pause, url: delivery.url })
         if (Option.isNone(failed)) return Option.none()
-        const isFailing = failed.value.failingMs >= Duration.toMillis(maxRetryTime)
-        const reason: DisabledReason | null = outcome.isGone ? "gone" : isFailing ? "failing" : null
+        const { isFailing, isOver } = failed.value
+        const reason: DisabledReason | null = isGone ? "gone" : isFailing ? "failing" : null
         const disabled = reason !== null && (yield* disable(key, delivery, reason))
-        return Option.some({ reason, disabled })
+        return Option.some({ isOver: isOver || reason !== null, disabled })
       },
       sql.withTransaction,
       Effect.orDie
@@ -222,8 +222,7 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       delivery: ClaimedDelivery,
       outcome: Outcome
     ) {
-      const isFinal = outcome.isGone || delivery.pendingMs >= Duration.toMillis(maxRetryTime)
-      const stored = yield* storeFailure(key, delivery, outcome, isFinal)
+      const stored = yield* storeFailure(key, delivery, outcome)
       if (Option.isNone(stored)) {
         return yield* new JobFailure({
           message: "The webhook was changed or removed during the call.",
@@ -232,9 +231,9 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
           retryAfter: Duration.seconds(1)
         })
       }
-      const { disabled, reason } = stored.value
+      const { disabled, isOver } = stored.value
       if (disabled) yield* sendMails(key)
-      if (isFinal || reason !== null) return
+      if (isOver) return
       const pause = yield* pauseAfter(delivery.attempts + 1)
       return yield* new JobFailure({
         message: outcome.error ?? `It answered ${outcome.status}.`,
@@ -258,12 +257,13 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       if (delivery.listening) return
       if (delivery.pausedMs !== null) {
         const jitter = yield* Random.nextRange(0, 0.2)
-        const maxPause = Duration.toMillis(Duration.hours(1))
         return yield* new JobFailure({
           message: "The webhook keeps failing; another delivery tries it first.",
           fatal: false,
           expected: true,
-          retryAfter: Duration.millis(Math.min(maxPause, 1_000 + delivery.pausedMs * (1 + jitter)))
+          retryAfter: Duration.millis(
+            Math.min(Duration.toMillis(maxPause), 1_000 + delivery.pausedMs * (1 + jitter))
+          )
         })
       }
       const outcome = yield* call(key.eventId, delivery)

@@ -311,6 +311,19 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
+    it.effect("a message counts as a request of its session, also in a conversation that has begun", () =>
+      Effect.gen(function* () {
+        const sql = yield* seedDatabase
+        const { sessionId } = yield* init()
+        yield* say(sessionId)
+        yield* sql`update widget_sessions set used_at = now() - interval '89 days'`
+        yield* say(sessionId)
+        expect(
+          yield* sql`select used_at > now() - interval '1 minute' as fresh from widget_sessions`
+        ).toEqual([{ fresh: true }])
+      })
+    )
+
     it.effect("ended sessions are deleted, with anonymous end users without messages", () =>
       Effect.gen(function* () {
         const sql = yield* seedDatabase

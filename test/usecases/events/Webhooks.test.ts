@@ -625,6 +625,31 @@ eachEngineLive("Webhook events", (it) => {
       )
   )
 
+  it.effect(
+    "time in which no endpoint was called, because no worker ran, does not disable one that failed before",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const { id } = yield* endpoint(scope, ["turn.settled"])
+          yield* turn(scope)
+          yield* turn(scope)
+          answers = Array.from({ length: 4 }, () => silent)
+          yield* attemptAll
+          yield* sql`update webhook_endpoints set failing_since = failing_since - interval '73 hours'`
+          yield* sql`
+          update webhook_deliveries set pending_since = pending_since - interval '73 hours',
+            attempted_at = attempted_at - interval '73 hours'`
+          yield* attemptAll
+          expect(yield* (yield* WebhookEndpoints).find(scope, id)).toMatchObject({ status: "active" })
+          expect((yield* deliveries).map(({ status }) => status)).toEqual(["pending", "pending"])
+          yield* attemptAll
+          expect((yield* deliveries).map(({ status }) => status)).toEqual(["delivered", "delivered"])
+        })
+      )
+  )
+
   it.effect("a failing endpoint is called by one delivery at a time, and by all after it has recovered", () =>
     onFreshData(
       Effect.gen(function* () {

@@ -145,6 +145,34 @@ eachEngine("Scheduled reading of sources", (it) => {
     }).pipe(Effect.provide(started()))
   )
 
+  it.scoped(
+    "a source is read on time after the clock was ahead and was set back, and one that waits, too",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const sql = yield* SqlClient.SqlClient
+        const read = yield* synced(scope, "daily")
+        const waiting = yield* synced(scope, "daily")
+        yield* TestClock.adjust("300 days")
+        expect(yield* sweep).toBe(2)
+        yield* end("SUCCEEDED")
+        yield* sql`
+        update sources set last_synced_at = to_timestamp(0), refreshed_at = to_timestamp(0),
+          refresh_held_until = to_timestamp(0) + interval '300 days' where id = ${waiting}`
+        yield* TestClock.setTime(Duration.toMillis("2 days"))
+        expect(yield* sweep).toBe(2)
+        yield* end("SUCCEEDED")
+        yield* TestClock.adjust(Duration.hours(23))
+        expect(yield* sweep).toBe(0)
+        yield* TestClock.adjust(Duration.hours(4))
+        expect(yield* sweep).toBe(2)
+        expect(
+          yield* sql`select from sources where id = ${read} and refreshed_at < to_timestamp(0) + interval '4 days'`
+        ).toHaveLength(1)
+      }).pipe(Effect.provide(started()))
+  )
+
   it.scoped("a sync is queued for its tenant, so that tenants share the workers", () =>
     Effect.gen(function* () {
       yield* reset
