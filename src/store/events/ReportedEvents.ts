@@ -61,6 +61,16 @@ export const clearAnswers = (sql: SqlClient.SqlClient, tenantId: string, conditi
   update webhook_deliveries set answer_text = null
   where tenant_id = ${tenantId} and answer_text is not null and ${condition}`
 
+/**
+ * True for a delivery whose answer may be stored. False when its conversation was deleted meanwhile; waits for a
+ * transaction that is deleting it.
+ */
+export const keepsAnswer = (sql: SqlClient.SqlClient) => sql`(
+  webhook_deliveries.conversation_id is null or exists (
+    select from conversations c
+    where c.tenant_id = webhook_deliveries.tenant_id and c.id = webhook_deliveries.conversation_id for key share
+  ))`
+
 /** The CTEs `reported` and `reported_jobs`, in this order, for a statement whose CTEs contain the rows of `reports`. */
 export const eventWrites = (sql: SqlClient.SqlClient, first: Report, ...others: ReadonlyArray<Report>) => sql`
   reported as (

@@ -18,7 +18,7 @@ import { TenantId } from "../../domain/Ids.ts"
 import { type Page, pageBy } from "../../domain/Page.ts"
 import { JsonObject, sanitize } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
-import { deliveryJobs, ownerOf, queueName } from "./ReportedEvents.ts"
+import { deliveryJobs, keepsAnswer, ownerOf, queueName } from "./ReportedEvents.ts"
 import * as Rows from "../Rows.ts"
 
 /** How long a delivery is kept after its event. A pending one is kept until it has ended. */
@@ -192,7 +192,7 @@ export class WebhookDeliveryStore extends Effect.Service<WebhookDeliveryStore>()
         )
 
       const answerColumns = ({ error, status, text }: Answer) => sql`
-        attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = ${storableText(text)}::text,
+        attempts = attempts + 1, attempted_at = now(), answer_status = ${status}::int, answer_text = case when ${keepsAnswer(sql)} then ${storableText(text)}::text end,
         error = ${storableText(error)}::text`
 
       const earliest = sql`now() - make_interval(secs => ${Duration.toSeconds(maxRetryTime)})`

@@ -27,6 +27,7 @@ import { WidgetMessageStore } from "../../../src/store/chat/WidgetMessages.ts"
 import { OutgoingMailStore } from "../../../src/store/accounts/OutgoingMails.ts"
 import { ProcessLeases } from "../../../src/store/chat/ProcessLeases.ts"
 import { Turns, type TurnStart } from "../../../src/store/chat/Turns.ts"
+import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { ConversationStates } from "../../../src/store/conversations/ConversationStates.ts"
 import { WebhookDeliveryStore } from "../../../src/store/events/WebhookDeliveries.ts"
 import { WebhookEndpointStore } from "../../../src/store/events/WebhookEndpoints.ts"
@@ -92,6 +93,7 @@ const webhooks = Layer.mergeAll(
       WebhookEndpointStore.Default,
       WebhookListenerStore.Default,
       OutgoingMailStore.Default,
+      EndUserStore.Default,
       SqlAudit.layerSql,
       outside,
       DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")])
@@ -244,6 +246,31 @@ eachEngineLive("Webhook events", (it) => {
           expect([...(yield* deliveries), ...(yield* jobs)]).toEqual([])
         })
       )
+  )
+
+  it.effect("keep no answer of a receiver that comes after the person was erased", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const people = yield* EndUserStore
+        const scope = yield* Fixtures.agent()
+        const { id } = yield* endpoint(scope, ["turn.settled"], "full")
+        const { endUserId } = yield* turn(scope)
+        const echo: Receiver = (request) =>
+          answering(answers.length === 0 ? 200 : 500, String(request.body))(request)
+        const erasing: Receiver = (request) =>
+          Effect.zipRight(Effect.orDie(people.erase(scope, endUserId, () => Effect.void)), echo(request))
+        answers = [echo, erasing, echo]
+        const kept = sql<{ readonly text: string | null }>`
+          select answer_text as text from webhook_deliveries where endpoint_id = ${id}`
+        yield* attemptAll
+        expect((yield* kept)[0]?.text).toContain("Where is my order?")
+        yield* attemptAll
+        expect(yield* kept).toEqual([{ text: null }])
+        yield* attemptAll
+        expect(yield* kept).toEqual([{ text: null }])
+      })
+    )
   )
 
   it.effect("report a handoff after its turn, a takeover, a human's messages, and sources", () =>
