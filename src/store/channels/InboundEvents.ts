@@ -2,6 +2,7 @@
  * Events delivered by messaging providers, stored before the delivery is acknowledged. Event, dedupe claim and job are
  * inserted by one statement. A claim lasts 24 hours; a delivery within that time is a duplicate.
  */
+import { createHash } from "node:crypto"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Clock from "effect/Clock"
@@ -71,11 +72,16 @@ export const encodeEvent = (event: InboundEvent): object => ({
 const serialKeyOf = (event: InboundEvent) =>
   `${event.channel}:${event.accountId}:${(event._tag === "Message" ? event.from : event.aliases)[0].value}`
 
-/** An update of aliases has no id of its own. The same update with the same timestamp is a repeat. */
+/**
+ * An update of aliases has no id of its own. The same update with the same timestamp is a repeat. The alias is hashed,
+ * because a claim outlives an erased contact.
+ */
 const dedupeKeyOf = (event: InboundEvent) =>
   event._tag === "Message"
     ? `inbound:${event.channel}:${event.messageId}`
-    : `inbound:${serialKeyOf(event)}:${event.timestamp.epochMillis}`
+    : `inbound:${createHash("sha256")
+        .update(`${serialKeyOf(event)}:${event.timestamp.epochMillis}`)
+        .digest("hex")}`
 
 const rowOf = ({ event, raw }: Arrival, now: number): InboundRow => ({
   id: InboundEventId.make(typeId("inb", now)),
@@ -155,18 +161,20 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
 
     const settle = (id: InboundEventId, state: "processed" | "failed", outcome: string | null) =>
       sql`
-        update channel_inbox set state = ${state}, outcome = ${outcome}, processed_at = now() where id = ${id}`.pipe(
-        Rows.none
-      )
+        update channel_inbox set state = ${state}, outcome = ${outcome}, processed_at = now()
+        where id = ${id} returning id`.pipe(Rows.any)
 
-    /** `outcome`: why the event was not answered; null when it was. Joins the caller's transaction. */
+    /**
+     * `outcome`: why the event was not answered; null when it was. False when the event was erased. Joins the caller's
+     * transaction.
+     */
     const markProcessed = (id: InboundEventId, outcome: string | null) => settle(id, "processed", outcome)
 
     /**
      * For an event that could not be routed, or had too many attempts. It can still be processed later. Joins the
      * caller's transaction.
      */
-    const markFailed = (id: InboundEventId, reason: string) => settle(id, "failed", reason)
+    const markFailed = (id: InboundEventId, reason: string) => Effect.asVoid(settle(id, "failed", reason))
 
     /** Removes the files of an event once they are attached to its message, so that they are not stored twice. */
     const removeFiles = (id: InboundEventId) =>

@@ -166,8 +166,16 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           'receivedAt', ${isoTime(sql, sql`i.received_at`)}, 'raw', i.raw) as line
         from channel_inbox i where i.id > ${after} and ${isOfPerson(scope, id)} order by i.id limit ${limit}`)
 
+    /**
+     * Deletes the delivered events of the person, and their jobs, whose serial keys have an alias. A job that runs
+     * loses its key when it completes.
+     */
     const eraseDeliveries = (scope: TenantScope, id: EndUserId) =>
-      sql`/* every tenant: directory */ delete from channel_inbox i where ${isOfPerson(scope, id)}`
+      sql`/* every tenant: directory */
+        with erased as (delete from channel_inbox i where ${isOfPerson(scope, id)} returning i.id)
+        delete from queue_jobs where id in (
+          select j.id from queue_jobs j join erased on erased.id = j.payload ->> 'inboxId'
+          where j.queue = 'channel-inbound' and j.state <> 'active' for update of j skip locked)`
 
     /** Files of all the person's conversations. */
     const filesOf = ({ tenantId }: TenantScope, id: EndUserId) =>

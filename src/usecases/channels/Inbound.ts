@@ -4,6 +4,7 @@
  * twice.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Data from "effect/Data"
 import * as DateTime from "effect/DateTime"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -61,6 +62,9 @@ const decode = Schema.decodeUnknown(Payload)
 
 const fatalFailure = (message: string) => new JobFailure({ message, fatal: true })
 const retryableFailure = (message: string) => new JobFailure({ message, fatal: false })
+
+/** The contact was erased while a job processed their event: nothing of it is stored. */
+class ErasedEvent extends Data.TaggedError("ErasedEvent") {}
 
 const partiesOf = (event: InboundMessage | AliasUpdate): MessageParties => ({
   channel: event.channel,
@@ -200,7 +204,9 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const work = Effect.gen(function* () {
         const endUserId = (yield* contacts.resolve(from, freshUser)) ?? freshUser
         const stored = yield* appendOnce(route, event, endUserId, freshConversation)
-        yield* inbox.markProcessed(id, stored.outcome ?? "with a later message")
+        // Last: an erasure that this transaction has waited for has deleted the event.
+        if (!(yield* inbox.markProcessed(id, stored.outcome ?? "with a later message")))
+          return yield* new ErasedEvent()
         return stored
       })
       const stored = yield* inTransaction(work)
@@ -296,8 +302,10 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     ) {
       const route = yield* findRoute(id, partiesOf(event))
       if (event.kind === "echo" && (yield* receipts.isOwn(event)))
-        return yield* inbox.markProcessed(id, "ours")
-      const { conversationId, outcome } = yield* store(id, route, event)
+        return yield* Effect.asVoid(inbox.markProcessed(id, "ours"))
+      const stored = yield* Effect.option(store(id, route, event))
+      if (Option.isNone(stored)) return
+      const { conversationId, outcome } = stored.value
       if (yield* attachFiles(job, route, conversationId, event)) yield* feed.changed(conversationId, null)
       if (event.media.some(({ data }) => data !== undefined)) yield* inbox.removeFiles(id)
       // Consecutive messages get one answer, by the job of the last one.

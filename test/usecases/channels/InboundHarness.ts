@@ -105,14 +105,12 @@ export const ownershipLayer = (timeout?: Duration.DurationInput) =>
     Layer.provideMerge(Layer.mergeAll(sender, sent, ConversationStates.Default, ConversationStore.Default))
   )
 
-export const inboundLayer = (timeout?: Duration.DurationInput) =>
+export const inboundLayer = (timeout?: Duration.DurationInput, inbox = InboundEvents.Default) =>
   Inbound.Default.pipe(
     Layer.provide([adapters, layerSql]),
     Layer.provideMerge(InboundFiles.Default.pipe(Layer.provide([adapters, ChannelStore.Default]))),
     Layer.provideMerge(ownershipLayer(timeout)),
-    Layer.provideMerge(
-      Layer.mergeAll(InboundEvents.Default, ContactStore.Default, ChannelConversationStore.Default)
-    ),
+    Layer.provideMerge(Layer.mergeAll(inbox, ContactStore.Default, ChannelConversationStore.Default)),
     Layer.provideMerge(QueueTable.layerTable)
   )
 

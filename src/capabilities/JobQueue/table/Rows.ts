@@ -88,9 +88,11 @@ export const makeRows = (sql: PgClient) => {
   const affectsRow = (statement: Effect.Effect<ReadonlyArray<unknown>, unknown>) =>
     Effect.map(statement, (rows) => rows.length > 0)
 
+  /** The serial key, which may contain a person's alias, is not needed any more. */
   const complete = ({ id, token }: Lease) =>
     affectsRow(sql`
-      update queue_jobs set state = 'completed', finished_at = clock_timestamp(), lease_token = null, lease_until = null
+      update queue_jobs set state = 'completed', finished_at = clock_timestamp(), lease_token = null, lease_until = null,
+        serial_key = null
       where id = ${id} and lease_token = ${token} and state = 'active' returning id`)
 
   const fail = ({ id, token }: Lease, message: string) => {
