@@ -1,10 +1,12 @@
 /** Removes rows that are older than the limits of their tenant, in bounded batches of each kind. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type Retention, shorter } from "../../domain/accounts/Retention.ts"
-import { EndUserId, TenantId } from "../../domain/Ids.ts"
+import { EndUserId, TenantId, typeId } from "../../domain/Ids.ts"
+import { deleteEventsOf } from "../channels/EventsOfConversations.ts"
 import { removeUnreachable } from "../conversations/AnonymousPeople.ts"
 import { clearAnswers } from "../events/ReportedEvents.ts"
 import { lastChange } from "../conversations/Activity.ts"
@@ -77,6 +79,9 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
         const rows = yield* lockExpired(expiry, ids)
         const expired = rows.map(({ id }) => id)
         yield* clearAnswers(sql, tenantId, sql`conversation_id = any(${expired}::text[])`)
+        // The events arrived before the last change of their conversation, so the newer ones are not read.
+        const newest = typeId("inb", (yield* Clock.currentTimeMillis) - (days - 1) * 86_400_000)
+        yield* deleteEventsOf(sql, expiry, sql`i.id < ${newest} and c.id = any(${expired}::text[])`)
         yield* sql`
           delete from conversations c
           where c.tenant_id = ${tenantId} and id = any(${expired}::text[]) and ${isExpired(expiry)}`

@@ -10,6 +10,7 @@ import type { AgentId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { jsonbOf } from "../Jsonb.ts"
+import { deleteEventsOf } from "../channels/EventsOfConversations.ts"
 import { clearAnswers, eventWrites, versionPublished } from "../events/ReportedEvents.ts"
 import {
   AgentRow,
@@ -163,11 +164,13 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
 
     /** Removes an agent locked by `seize`, with everything that belongs to it. */
     const remove = ({ tenantId }: TenantScope, id: AgentId) =>
-      Effect.asVoid(
-        Effect.zipRight(
+      Effect.all(
+        [
           clearAnswers(sql, tenantId, sql`agent_id = ${id}`),
+          deleteEventsOf(sql, { tenantId }, sql`c.agent_id = ${id}`),
           sql`delete from agents where tenant_id = ${tenantId} and id = ${id}`
-        )
+        ],
+        { discard: true }
       )
 
     return { insert, find, lock, findScope, settingsOf, list, update, seize, remove } as const

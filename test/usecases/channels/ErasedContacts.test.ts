@@ -7,7 +7,10 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { JobQueue } from "../../../src/capabilities/JobQueue.ts"
 import type { InboundEvent } from "../../../src/domain/channels/Channel.ts"
+import { keepsAll } from "../../../src/domain/accounts/Retention.ts"
 import { EndUserId, TenantId } from "../../../src/domain/Ids.ts"
+import { ExpiredRows } from "../../../src/store/accounts/ExpiredRows.ts"
+import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { InboundEvents } from "../../../src/store/channels/InboundEvents.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import * as Rows from "../../../src/store/Rows.ts"
@@ -20,7 +23,7 @@ const Person = Schema.Struct({ id: EndUserId, tenantId: TenantId })
 
 const number = "491700000001"
 
-const live = Layer.merge(inboundLayer(), EndUserStore.Default)
+const live = Layer.mergeAll(inboundLayer(), EndUserStore.Default, ExpiredRows.Default)
 
 const onFreshData = <A, E, R>(test: Effect.Effect<A, E, R>) =>
   Effect.zipRight(reset, Effect.provide(test, live))
@@ -90,6 +93,54 @@ eachEngineLive("A contact who is erased", (it) => {
       yield* Effect.repeat(Effect.delay(ended, "50 millis"), { until: (rows) => rows.length > 0 })
       expect(yield* tablesWith("A late canary")).toEqual([])
       expect(yield* tablesWith(number)).toEqual([])
+    }).pipe(onFreshData)
+  )
+})
+
+eachEngineLive("What a contact wrote", (it) => {
+  const canary = "A canary of the harbour"
+
+  const written = Effect.gen(function* () {
+    const scope = yield* Fixtures.agent()
+    yield* channelOf(scope)
+    yield* channelOf(yield* Fixtures.agent(), "1068")
+    yield* receive(
+      yield* message({ from: [phone(number)], text: canary }),
+      yield* message({ from: [phone(number)], text: "Kept", accountId: "1068" })
+    )
+    expect(yield* tablesWith(canary)).toContain("channel_inbox")
+    return scope
+  })
+
+  it.scoped(
+    "is in no table once the conversation is older than the retention, and other events are kept",
+    () =>
+      Effect.gen(function* () {
+        const { tenantId } = yield* written
+        const sql = yield* SqlClient.SqlClient
+        const rows = yield* ExpiredRows
+        const expiry = { ...keepsAll, tenantId, seen: "", conversations: 7 }
+        yield* sql`update agent_runs set status = 'complete'`
+        yield* sql`update channel_outbox set state = 'sent'`
+        yield* rows.remove(expiry)
+        expect(yield* tablesWith(canary)).toContain("channel_inbox")
+        yield* sql`
+        update conversations set created_at = now() - interval '9 days', updated_at = now() - interval '9 days', changed_at = null`
+        yield* sql`update messages set created_at = now() - interval '9 days'`
+      // Ids begin with their time.
+      yield* sql`update channel_inbox set id = 'inb_00' || substr(id, 7)`
+        yield* rows.remove(expiry)
+        expect(yield* tablesWith(canary)).toEqual([])
+        expect(yield* tablesWith("Kept")).toEqual(expect.arrayContaining(["channel_inbox", "messages"]))
+      }).pipe(onFreshData)
+  )
+
+  it.scoped("is in no table once the agent is deleted", () =>
+    Effect.gen(function* () {
+      const scope = yield* written
+      yield* (yield* AgentStore).remove(scope, scope.agentId)
+      expect(yield* tablesWith(canary)).toEqual([])
+      expect(yield* tablesWith("Kept")).toEqual(expect.arrayContaining(["channel_inbox", "messages"]))
     }).pipe(onFreshData)
   )
 })
