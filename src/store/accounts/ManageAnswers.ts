@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { RepeatableRequest } from "../../domain/IdempotencyKey.ts"
+import type { TenantId } from "../../domain/Ids.ts"
 import * as Rows from "../Rows.ts"
 
 const StoredAnswer = Schema.Struct({ isSame: Schema.Boolean, answer: Schema.NullOr(Schema.String) })
@@ -11,6 +12,13 @@ type StoredAnswer = typeof StoredAnswer.Type
 
 /** Maximum number of rows that one sweep removes. */
 const sweepBatch = 1_000
+
+/**
+ * Removes the stored answers of a tenant, any of which may have content that is being erased: they are sealed. Their
+ * keys stay claimed, so that nothing is done twice.
+ */
+export const clearStoredAnswers = (sql: SqlClient.SqlClient, tenantId: TenantId) =>
+  sql`update manage_answers set answer = null where tenant_id = ${tenantId} and answer is not null`
 
 export class ManageAnswerStore extends Effect.Service<ManageAnswerStore>()("store/accounts/ManageAnswers", {
   effect: Effect.gen(function* () {

@@ -10,6 +10,7 @@ import { EndUser } from "../../domain/conversations/EndUser.ts"
 import { EndUserId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { clearStoredAnswers } from "../accounts/ManageAnswers.ts"
 import { clearAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 import { lastChange } from "./Activity.ts"
@@ -225,6 +226,7 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
           tenantId,
           sql`conversation_id in (select id from conversations where tenant_id = ${tenantId} and end_user_id = ${id})`
         )
+        yield* clearStoredAnswers(sql, tenantId)
         yield* sql`delete from end_users where tenant_id = ${tenantId} and id = ${id}`
         // Last: an experiment that starts meanwhile waits for the turns, and has locked no other experiment then.
         yield* endPreviews(tenantId)

@@ -5,17 +5,21 @@ import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
+import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
 import { ArtifactStore, layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import { layerTable } from "../../../src/capabilities/JobQueue/Table.ts"
 import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import type { StoredAttachment } from "../../../src/domain/channels/Attachment.ts"
 import { ExternalEndUserId } from "../../../src/domain/chat/ChatTurn.ts"
-import { EndUserId, newId, QueueJobId, TenantId } from "../../../src/domain/Ids.ts"
+import { EndUserId, newId, QueueJobId, TenantId, TokenId } from "../../../src/domain/Ids.ts"
 import type { JsonObject } from "../../../src/domain/Text.ts"
+import { ManageAnswerStore } from "../../../src/store/accounts/ManageAnswers.ts"
 import { ArtifactRows } from "../../../src/store/knowledge/ArtifactRows.ts"
 import { EndUserStore } from "../../../src/store/conversations/EndUsers.ts"
 import { Turns } from "../../../src/store/chat/Turns.ts"
+import { hashOf, RepeatedRequests } from "../../../src/usecases/accounts/RepeatedRequests.ts"
 import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import { EndUsers } from "../../../src/usecases/conversations/EndUsers.ts"
 import * as Fixtures from "../../Fixtures.ts"
@@ -25,6 +29,14 @@ const Live = EndUsers.Default.pipe(
   Layer.provideMerge(Artifacts.Default),
   Layer.provideMerge(
     Layer.mergeAll(EndUserStore.Default, Turns.Default, ArtifactRows.Default, layerMemory, layerTable)
+  ),
+  Layer.provideMerge(
+    RepeatedRequests.Default.pipe(
+      Layer.provide([
+        ManageAnswerStore.Default,
+        DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")])
+      ])
+    )
   )
 )
 
@@ -289,6 +301,31 @@ eachEngineLive("the data of an end user", (it) => {
       })
       expect(lines.at(-1)).toEqual({ type: "end", lines: lines.length - 1 })
       expect(JSON.stringify(lines)).not.toContain("Sue")
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("is in no answer for a repeated request, and answers of other tenants are kept", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const scope = yield* Fixtures.agent()
+      const other = yield* Fixtures.agent()
+      const requests = yield* RepeatedRequests
+      const answer = { status: 201, contentType: "application/json", body: canary }
+      const requestOf = ({ tenantId }: ReadScope) => ({
+        tenantId,
+        tokenId: TokenId.make("tok_1"),
+        idempotencyKey: "note-1",
+        requestHash: hashOf("/api/manage/v1/conversations/cnv_1/notes")
+      })
+      const id = yield* turn(scope, "ada@example.com", canary)
+      for (const tenant of [scope, other]) {
+        yield* requests.begin(requestOf(tenant))
+        yield* requests.end(requestOf(tenant), answer)
+      }
+      expect(yield* requests.begin(requestOf(scope))).toEqual(Option.some(answer))
+      yield* (yield* EndUsers).erase(scope, id)
+      expect((yield* Effect.flip(requests.begin(requestOf(scope))))._tag).toBe("CONFLICT")
+      expect(yield* requests.begin(requestOf(other))).toEqual(Option.some(answer))
     }).pipe(Effect.provide(Live))
   )
 
