@@ -127,8 +127,8 @@ eachEngineLive("What a contact wrote", (it) => {
         yield* sql`
         update conversations set created_at = now() - interval '9 days', updated_at = now() - interval '9 days', changed_at = null`
         yield* sql`update messages set created_at = now() - interval '9 days'`
-      // Ids begin with their time.
-      yield* sql`update channel_inbox set id = 'inb_00' || substr(id, 7)`
+        // Ids begin with their time.
+        yield* sql`update channel_inbox set id = 'inb_00' || substr(id, 7)`
         yield* rows.remove(expiry)
         expect(yield* tablesWith(canary)).toEqual([])
         expect(yield* tablesWith("Kept")).toEqual(expect.arrayContaining(["channel_inbox", "messages"]))
