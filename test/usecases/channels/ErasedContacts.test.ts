@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Context from "effect/Context"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
+import { withOwner } from "../../../src/concurrency/CurrentOwner.ts"
 import { JobQueue } from "../../../src/capabilities/JobQueue.ts"
 import type { InboundEvent } from "../../../src/domain/channels/Channel.ts"
 import { keepsAll } from "../../../src/domain/accounts/Retention.ts"
@@ -122,14 +123,14 @@ eachEngineLive("What a contact wrote", (it) => {
         const expiry = { ...keepsAll, tenantId, seen: "", conversations: 7 }
         yield* sql`update agent_runs set status = 'complete'`
         yield* sql`update channel_outbox set state = 'sent'`
-        yield* rows.remove(expiry)
+        yield* withOwner(tenantId)(rows.remove(expiry))
         expect(yield* tablesWith(canary)).toContain("channel_inbox")
         yield* sql`
         update conversations set created_at = now() - interval '9 days', updated_at = now() - interval '9 days', changed_at = null`
         yield* sql`update messages set created_at = now() - interval '9 days'`
         // Ids begin with their time.
         yield* sql`update channel_inbox set id = 'inb_00' || substr(id, 7)`
-        yield* rows.remove(expiry)
+        yield* withOwner(tenantId)(rows.remove(expiry))
         expect(yield* tablesWith(canary)).toEqual([])
         expect(yield* tablesWith("Kept")).toEqual(expect.arrayContaining(["channel_inbox", "messages"]))
       }).pipe(onFreshData)
@@ -138,7 +139,7 @@ eachEngineLive("What a contact wrote", (it) => {
   it.scoped("is in no table once the agent is deleted", () =>
     Effect.gen(function* () {
       const scope = yield* written
-      yield* (yield* AgentStore).remove(scope, scope.agentId)
+      yield* withOwner(scope.tenantId)((yield* AgentStore).remove(scope, scope.agentId))
       expect(yield* tablesWith(canary)).toEqual([])
       expect(yield* tablesWith("Kept")).toEqual(expect.arrayContaining(["channel_inbox", "messages"]))
     }).pipe(onFreshData)
