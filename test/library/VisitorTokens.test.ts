@@ -24,7 +24,7 @@ interface Scope {
   readonly sourceIds?: ReadonlyArray<string>
 }
 
-type Permission = "chat" | "retrieve" | "visitor_tokens"
+type Permission = "chat" | "retrieve" | "visitor_tokens" | "*"
 
 describe("A visitor", () => {
   let spoke: Spoke
@@ -420,6 +420,25 @@ describe("A visitor", () => {
     }
     expect((await send("POST", "/v1/chat", other, again("A guess"))).status).toBe(400)
     expect((await send("POST", "/v1/chat", other, again(question))).status).toBe(200)
+  })
+
+  it("neither reads the list of sources nor names another visitor, whatever the key allows", async () => {
+    const { secret } = await keyOf(["*"])
+    const token = await tokenOf({ externalEndUserId: "customer-30", sourceScope: { labels: ["staff"] } })
+    const board = ids.get("board") ?? ""
+    for (const [method, path, body] of [
+      ["GET", "/v1/sources", undefined],
+      ["GET", `/v1/sources/${board}`, undefined],
+      ["PATCH", `/v1/sources/${board}`, { labels: ["staff"] }],
+      ["POST", "/v1/visitor-tokens", { externalEndUserId: "customer-31" }]
+    ] as const) {
+      const refused = await send(method, path, by(secret, token), body)
+      expect([path, refused.status, refused.error?.code]).toEqual([path, 403, "FORBIDDEN"])
+      expect(toldBy(refused.text)).toEqual([])
+    }
+    expect((await send("GET", "/v1/usage", by(secret, token))).status).toBe(200)
+    expect((await send("GET", "/v1/sources", by(secret))).status).toBe(200)
+    expect((await send("GET", "/v1/sources", by(secret, "forged"))).status).toBe(401)
   })
 
   it("has a token from the program that embeds the library", async () => {
