@@ -56,8 +56,8 @@ export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenan
 })
 
 /**
- * Authenticates every request as `owner`. The caller has checked that the requested agent belongs to the tenant. Like any
- * other caller's, the requests work for the tenant, and wait or fail while it is moved.
+ * Authenticates every request as `owner`. The caller has checked that the requested agent belongs to the tenant. Like
+ * any other caller's, the requests work for the tenant, and wait or fail while it is moved.
  */
 export const authentication = (owner: SessionUser) =>
   Layer.unwrapEffect(

@@ -44,8 +44,8 @@ export const allows = (held: ReadonlyArray<Permission>, required: Requirement): 
 }
 
 /**
- * True when a visitor's token may be sent where `required` is. What the others give access to has no scope: all sources,
- * and tokens of any visitor.
+ * True when a visitor's token may be sent where `required` is required. What the others give access to has no scope:
+ * all sources, and tokens of any visitor.
  */
 export const allowsVisitors = (required: Requirement): boolean =>
   required !== "visitor_tokens" && !groupOf("ingest").includes(required)

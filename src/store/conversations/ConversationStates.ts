@@ -54,7 +54,7 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       update messages set answered_by = ${answeredBy}
       where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
 
-      /** The event for a change to this state, after that for a conversation that begins with it, before its first turn. */
+      /** The event for a change to this state, after that for a conversation that begins with it, before any turn. */
       const eventsOf = (to: ConversationState) =>
         to !== "HUMAN_REQUESTED" && to !== "HUMAN_ACTIVE"
           ? sql``

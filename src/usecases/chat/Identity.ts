@@ -15,8 +15,8 @@ import { budgetSpent } from "../billing/OtherModelCalls.ts"
 import type { StartedTurn, Target } from "../../store/chat/Turns.ts"
 
 /**
- * At most one identity field is set: the request schema guarantees it. Without any, a stored turn is of the `visitor` that
- * a token names: an anonymous person may be any visitor, so others could read the conversation.
+ * At most one identity field is set: the request schema guarantees it. Without any, a stored turn is of the `visitor`
+ * that a token names: an anonymous person may be any visitor, so others could read the conversation.
  */
 export const targetOf = (
   { conversationId, endUserId, externalEndUserId, persist }: ChatTurnRequest,

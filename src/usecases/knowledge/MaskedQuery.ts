@@ -5,8 +5,8 @@ import { AgentStore } from "../../store/agents/Agents.ts"
 import { Masking } from "../chat/masking/Masking.ts"
 
 /**
- * Returns the text without the values that the agent masks, as a turn searches for it: embedding and ranking may call an
- * outside provider.
+ * Returns the text without the values that the agent masks, as a turn searches for it: embedding and ranking may call
+ * an outside provider.
  */
 export const makeMaskedQuery = Effect.map(
   AgentStore,
