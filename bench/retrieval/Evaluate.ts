@@ -21,6 +21,7 @@ import type { AgentScope } from "../../src/domain/accounts/Access.ts"
 import { newId, QueueJobId } from "../../src/domain/Ids.ts"
 import { Embed } from "../../src/usecases/knowledge/Embed.ts"
 import { Ingest } from "../../src/usecases/knowledge/Ingest.ts"
+import { AgentStore } from "../../src/store/agents/Agents.ts"
 import { Retrieve } from "../../src/usecases/knowledge/Retrieve.ts"
 import { Sources } from "../../src/usecases/knowledge/Sources.ts"
 import { type Collection, read } from "./Collection.ts"
@@ -102,7 +103,10 @@ const rankings = (
         )
       )
     )
-    return yield* Effect.provide(runQueries, Retrieve.Default.pipe(Layer.provide(search)))
+    return yield* Effect.provide(
+      runQueries,
+      Retrieve.Default.pipe(Layer.provide(search), Layer.provide(AgentStore.Default))
+    )
   })
 
 const rounded = (value: number): number => Math.round(value * 1_000) / 1_000

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { KeyStore, type LiveKey } from "../capabilities/KeyStore.ts"
-import { type AgentKey, allows, type Requirement } from "../domain/accounts/Access.ts"
+import { type AgentKey, allows, allowsVisitors, type Requirement } from "../domain/accounts/Access.ts"
 import { widgetPrefix } from "../domain/agents/Widget.ts"
 import { networkOf } from "../domain/ClientNetwork.ts"
 import { Forbidden, PlanRestricted, RateLimited, Unauthorized, internalError } from "../domain/Errors.ts"
@@ -63,12 +63,20 @@ const checkOrigin = (key: LiveKey, requirements: KeyRequirements, origin: string
     ? Effect.void
     : Effect.fail(new Forbidden({ message: "This key may not be used from this origin." }))
 
-const checkPermission = ({ permissions }: LiveKey, { permission }: KeyRequirements) => {
-  const required = typeof permission === "string" ? [permission] : permission
+const permissionsOf = ({ permission }: KeyRequirements): ReadonlyArray<Requirement> =>
+  typeof permission === "string" ? [permission] : permission
+
+const checkPermission = ({ permissions }: LiveKey, requirements: KeyRequirements) => {
+  const required = permissionsOf(requirements)
   return required.some((required) => allows(permissions, required))
     ? Effect.void
     : Effect.fail(new Forbidden({ message: `This key lacks the permission ${required.join(" or ")}.` }))
 }
+
+const checkVisitor = (requirements: KeyRequirements) =>
+  permissionsOf(requirements).some(allowsVisitors)
+    ? Effect.void
+    : Effect.fail(new Forbidden({ message: "A visitor's token does not allow this." }))
 
 const addLimitHeaders = ({ limit, remaining, reset }: Allowance) =>
   FiberRef.update(Headers.extra, (others) => ({
@@ -188,7 +196,10 @@ export const authenticate = CheapSpans.fn("KeyAuth.authenticate")(function* (
     sourceScope: live.sourceScope
   }
   const token = Headers.get(requester.headers, "x-visitor-token")
-  return token === undefined ? key : yield* restrictToVisitor(visitors, key, isWidget, token)
+  if (token === undefined) return key
+  const restrictedKey = yield* restrictToVisitor(visitors, key, isWidget, token)
+  yield* checkVisitor(requirements)
+  return restrictedKey
 })
 
 /** The middleware for every endpoint of `api` that declares it, with the endpoint's permission. */

@@ -24,7 +24,7 @@ interface Scope {
   readonly sourceIds?: ReadonlyArray<string>
 }
 
-type Permission = "chat" | "retrieve" | "visitor_tokens"
+type Permission = "chat" | "retrieve" | "visitor_tokens" | "*"
 
 describe("A visitor", () => {
   let spoke: Spoke
@@ -371,6 +371,37 @@ describe("A visitor", () => {
     expect((await send("POST", "/v1/chat", other, { endUserId, message: question })).status).toBe(200)
   })
 
+  it("begins conversations over the API as who the token says, without a name in the request", async () => {
+    const { secret } = await keyOf(["chat"])
+    const visitor = by(secret, await tokenOf({ externalEndUserId: "customer-28" }))
+    const stranger = by(secret, await tokenOf({ externalEndUserId: "customer-29" }))
+    const messages = [{ role: "user", content: question }]
+    const call = { name: "chat", arguments: { message: question } }
+    for (const [path, body] of [
+      ["/v1/chat", { message: question }],
+      ["/v1/chat/stream", { message: question }],
+      ["/v1/chat/completions", { model: agent.id, messages, store: true }],
+      ["/mcp", { jsonrpc: "2.0", id: 1, method: "tools/call", params: call }]
+    ] as const) {
+      const begun = await send("POST", path, visitor, body)
+      const id = /"conversationId":"(cnv_\w+)"/.exec(begun.text)?.[1] ?? "none"
+      const read = `/v1/conversations/${id}`
+      expect([path, (await send("GET", read, visitor)).status]).toEqual([path, 200])
+      expect([path, (await send("GET", read, stranger)).status]).toEqual([path, 404])
+    }
+    const listed = async (headers: Readonly<Record<string, string>>) => {
+      const { data } = await send("GET", "/v1/conversations", headers)
+      return new Set(data.conversations.map((one: { readonly endUserId: string }) => one.endUserId))
+    }
+    const { endUserId } = (await send("POST", "/v1/chat", visitor, { message: question })).data
+    expect(await listed(stranger)).not.toContain(endUserId)
+    // All turns of the visitor have one person.
+    expect(await listed(visitor)).toContain(endUserId)
+    // A turn that stores nothing creates nobody.
+    const unstored = await send("POST", "/v1/chat", visitor, { message: question, persist: false })
+    expect([unstored.status, unstored.data.endUserId]).toEqual([200, undefined])
+  })
+
   it("neither continues the chat of another one nor has its last message answered again", async () => {
     const { secret } = await keyOf(["chat"])
     const other = by(secret, await tokenOf({ externalEndUserId: "customer-26" }))
@@ -389,6 +420,25 @@ describe("A visitor", () => {
     }
     expect((await send("POST", "/v1/chat", other, again("A guess"))).status).toBe(400)
     expect((await send("POST", "/v1/chat", other, again(question))).status).toBe(200)
+  })
+
+  it("neither reads the list of sources nor names another visitor, whatever the key allows", async () => {
+    const { secret } = await keyOf(["*"])
+    const token = await tokenOf({ externalEndUserId: "customer-30", sourceScope: { labels: ["staff"] } })
+    const board = ids.get("board") ?? ""
+    for (const [method, path, body] of [
+      ["GET", "/v1/sources", undefined],
+      ["GET", `/v1/sources/${board}`, undefined],
+      ["PATCH", `/v1/sources/${board}`, { labels: ["staff"] }],
+      ["POST", "/v1/visitor-tokens", { externalEndUserId: "customer-31" }]
+    ] as const) {
+      const refused = await send(method, path, by(secret, token), body)
+      expect([path, refused.status, refused.error?.code]).toEqual([path, 403, "FORBIDDEN"])
+      expect(toldBy(refused.text)).toEqual([])
+    }
+    expect((await send("GET", "/v1/usage", by(secret, token))).status).toBe(200)
+    expect((await send("GET", "/v1/sources", by(secret))).status).toBe(200)
+    expect((await send("GET", "/v1/sources", by(secret, "forged"))).status).toBe(401)
   })
 
   it("has a token from the program that embeds the library", async () => {

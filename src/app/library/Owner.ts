@@ -15,6 +15,7 @@ import { ValidationError } from "../../domain/Errors.ts"
 import { AgentId, TenantId, UserId } from "../../domain/Ids.ts"
 import { AgentKeyAuth, CallerAuth, ManageAuth, OperatorAuth, SessionAuth } from "../../http/Auth.ts"
 import { SameOrigin } from "../../http/hosted/accounts/SameOrigin.ts"
+import { TenantGate } from "../../usecases/operations/moves/TenantGate.ts"
 import type { Settings } from "../config/Config.ts"
 import * as FirstOwner from "../FirstOwner.ts"
 
@@ -54,22 +55,34 @@ export const find = Effect.fn("Owner.find")(function* (settings: Settings, tenan
   return user
 })
 
-/** Authenticates every request as `owner`. The caller has checked that the requested agent belongs to the tenant. */
+/**
+ * Authenticates every request as `owner`. The caller has checked that the requested agent belongs to the tenant. Like
+ * any other caller's, the requests work for the tenant, and wait or fail while it is moved.
+ */
 export const authentication = (owner: SessionUser) =>
-  Layer.mergeAll(
-    Layer.succeed(
-      AgentKeyAuth,
-      Effect.map(HostAgent, (agent) => ({
-        keyId: hostKey,
-        tenantId: owner.tenantId,
-        agentId: Option.getOrElse(agent, () => AgentId.make("none")),
-        permissions: ["*" as const],
-        sourceScope: null
-      }))
-    ),
-    Layer.succeed(SessionAuth, Effect.succeed(owner)),
-    Layer.succeed(ManageAuth, Effect.succeed(owner)),
-    Layer.succeed(CallerAuth, Effect.succeed<Caller>({ _tag: "User", user: owner })),
-    Layer.succeed(SameOrigin, Effect.void),
-    Layer.succeed(OperatorAuth, Effect.succeed({ actor: "operator" as const }))
+  Layer.unwrapEffect(
+    Effect.map(TenantGate, (gate) => {
+      const enter = gate.enter(owner.tenantId)
+      const user = Effect.as(enter, owner)
+      return Layer.mergeAll(
+        Layer.succeed(
+          AgentKeyAuth,
+          Effect.zipRight(
+            enter,
+            Effect.map(HostAgent, (agent) => ({
+              keyId: hostKey,
+              tenantId: owner.tenantId,
+              agentId: Option.getOrElse(agent, () => AgentId.make("none")),
+              permissions: ["*" as const],
+              sourceScope: null
+            }))
+          )
+        ),
+        Layer.succeed(SessionAuth, user),
+        Layer.succeed(ManageAuth, user),
+        Layer.succeed(CallerAuth, Effect.as(enter, { _tag: "User", user: owner } satisfies Caller)),
+        Layer.succeed(SameOrigin, Effect.void),
+        Layer.succeed(OperatorAuth, Effect.succeed({ actor: "operator" as const }))
+      )
+    })
   )

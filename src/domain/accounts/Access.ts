@@ -43,6 +43,13 @@ export const allows = (held: ReadonlyArray<Permission>, required: Requirement): 
   return held.some((permission) => sufficient.has(permission))
 }
 
+/**
+ * True when a visitor's token may be sent where `required` is required. What the others give access to has no scope:
+ * all sources, and tokens of any visitor.
+ */
+export const allowsVisitors = (required: Requirement): boolean =>
+  required !== "visitor_tokens" && !groupOf("ingest").includes(required)
+
 /** Scope of everything that belongs to an agent: the first argument of every query. */
 export interface AgentScope {
   readonly tenantId: TenantId

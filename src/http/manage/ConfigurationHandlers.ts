@@ -22,9 +22,10 @@ export const ConfigurationHandlers = HttpApiBuilder.group(Api, "configuration", 
           }
           const by = yield* actor
           const plan = yield* configurations.apply(by, payload)
-          yield* Effect.forEach(plan.changes, ({ action, id }) =>
-            audit.record(by, `agent.${action}`, id ?? user.tenantId)
-          )
+          yield* Effect.forEach(plan.changes, ({ action, id }) => {
+            const isForced = action === "update" && payload.force === true
+            return audit.record(by, isForced ? "agent.update_forced" : `agent.${action}`, id ?? user.tenantId)
+          })
           return { plan, applied: true }
           // A disconnected client must not leave a change without its audit entry.
         }).pipe(Effect.uninterruptible)

@@ -21,6 +21,7 @@ import {
   settingsJson,
   toAgent
 } from "./AgentSettings.ts"
+import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import * as Rows from "../Rows.ts"
 import { type AgentScope } from "../../domain/accounts/Access.ts"
 
@@ -95,6 +96,14 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
     /** The scope of the agent; none when the tenant has no such agent. */
     const findScope = ({ tenantId }: TenantScope, id: AgentId) =>
       Effect.map(find({ tenantId }, id), Option.as<AgentScope>({ tenantId, agentId: id }))
+
+    /** What the agent masks. Null: nothing, or the tenant has no such agent. */
+    const maskingOf = ({ agentId, tenantId }: AgentScope) =>
+      sql`select masking from agents where tenant_id = ${tenantId} and id = ${agentId}`.pipe(
+        Rows.first(Schema.Struct({ masking: AgentSettings.fields.masking })),
+        Effect.map((found) => Option.getOrNull(found)?.masking ?? null),
+        CheapSpans.span("AgentStore.maskingOf")
+      )
 
     /** The settings of a version; none when the tenant's agent has no such version. */
     const settingsOf = (scope: TenantScope, id: AgentId, version: number) =>
@@ -173,6 +182,6 @@ export class AgentStore extends Effect.Service<AgentStore>()("store/agents/Agent
         { discard: true }
       )
 
-    return { insert, find, lock, findScope, settingsOf, list, update, seize, remove } as const
+    return { insert, find, lock, findScope, maskingOf, settingsOf, list, update, seize, remove } as const
   })
 }) {}

@@ -263,7 +263,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
                 : sql``
             }
           returning c.id, c.tickets as ticket, c.served, c.message_count, c.epoch, c.tenant_id, c.agent_id,
-            c.end_user_id, c.channel, c.channel_id
+            c.end_user_id, c.channel, c.channel_id, c.import_key
         ),
         ${runRows(scope, start, sql`ticketed origin`)},
         ${eventWrites(
@@ -272,7 +272,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
           conversationStarted(
             sql,
             sql`ticketed`,
-            sql`ticket = 1 and message_count = 0 and channel_id is null`
+            sql`ticket = 1 and message_count = 0 and channel_id is null and import_key is null`
           )
         )}`
       const place = start.persist

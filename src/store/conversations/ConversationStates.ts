@@ -14,7 +14,7 @@ import {
   ConversationState
 } from "../../domain/conversations/Conversation.ts"
 import { AgentId, type ConversationId, type MessageId, RunId, type UserId } from "../../domain/Ids.ts"
-import { eventWrites, messageSent } from "../events/ReportedEvents.ts"
+import { conversationStarted, eventWrites, messageSent } from "../events/ReportedEvents.ts"
 import { activityAssignments } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
 import { attachmentsJson } from "./AttachmentsJson.ts"
@@ -54,19 +54,28 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
       update messages set answered_by = ${answeredBy}
       where tenant_id = ${tenantId} and conversation_id = ${id} and role = 'user' and channel_message_id is not null and answered_by is null`
 
-      /** The event for a change to this state. */
-      const eventOf = (to: ConversationState) =>
+      /** The event for a change to this state, after that for a conversation that begins with it, before any turn. */
+      const eventsOf = (to: ConversationState) =>
         to !== "HUMAN_REQUESTED" && to !== "HUMAN_ACTIVE"
           ? sql``
-          : sql`, ${eventWrites(sql, {
-              type: to === "HUMAN_ACTIVE" ? "handoff.taken" : "handoff.requested",
-              key: sql`changed.id || ':' || changed.epoch`,
-              tenantId: sql`changed.tenant_id`,
-              agentId: sql`changed.agent_id`,
-              conversationId: sql`changed.id`,
-              ids: sql`'{}'::jsonb`,
-              from: sql`changed`
-            })}`
+          : sql`, ${eventWrites(
+              sql,
+              conversationStarted(
+                sql,
+                sql`changed`,
+                sql`tickets = 0 and message_count = 0 and channel_id is null and import_key is null`
+              ),
+              {
+                type: to === "HUMAN_ACTIVE" ? "handoff.taken" : "handoff.requested",
+                key: sql`changed.id || ':' || changed.epoch`,
+                tenantId: sql`changed.tenant_id`,
+                agentId: sql`changed.agent_id`,
+                conversationId: sql`changed.id`,
+                ids: sql`'{}'::jsonb`,
+                from: sql`changed`,
+                place: sql`1`
+              }
+            )}`
 
       /**
        * None when the scope has no such conversation, or its state is not one of `from`. A conversation that returns to
@@ -84,9 +93,10 @@ export class ConversationStates extends Effect.Service<ConversationStates>()(
             ${to === "AI_ACTIVE" ? sql`, episode_start = c.message_count` : sql``}
           where c.tenant_id = ${tenantId} and c.id = ${id} and c.state = any(${from}::text[])
             ${agentId === undefined ? sql`` : sql`and c.agent_id = ${agentId}`}
-          returning c.id, c.tenant_id, c.agent_id, c.channel, c.epoch
+          returning c.id, c.tenant_id, c.agent_id, c.end_user_id, c.channel, c.epoch, c.tickets, c.message_count,
+            c.channel_id, c.import_key
           )
-          ${eventOf(to)}
+          ${eventsOf(to)}
           select agent_id as "agentId", channel, epoch::int, coalesce((
             select m.content from messages m
             where m.tenant_id = changed.tenant_id and m.conversation_id = changed.id and m.role = 'user'

@@ -14,12 +14,18 @@ import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { budgetSpent } from "../billing/OtherModelCalls.ts"
 import type { StartedTurn, Target } from "../../store/chat/Turns.ts"
 
-/** At most one identity field is set: the request schema guarantees it. */
-export const targetOf = ({ conversationId, endUserId, externalEndUserId }: ChatTurnRequest): Target => {
+/**
+ * At most one identity field is set: the request schema guarantees it. Without any, a stored turn is of the `visitor`
+ * that a token names: an anonymous person may be any visitor, so others could read the conversation.
+ */
+export const targetOf = (
+  { conversationId, endUserId, externalEndUserId, persist }: ChatTurnRequest,
+  visitor: ExternalEndUserId | undefined
+): Target => {
   if (conversationId !== undefined) return { _tag: "Conversation", id: conversationId }
   if (endUserId !== undefined) return { _tag: "EndUser", id: endUserId }
   if (externalEndUserId !== undefined) return { _tag: "External", id: externalEndUserId }
-  return { _tag: "Anonymous" }
+  return persist && visitor !== undefined ? { _tag: "External", id: visitor } : { _tag: "Anonymous" }
 }
 
 /** An id proven by a visitor's token excludes any other. */

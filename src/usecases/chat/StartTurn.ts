@@ -133,7 +133,7 @@ export const makeStartTurn = Effect.gen(function* () {
     const payload = draft === undefined ? undefined : { draft }
     const started = yield* trace.record("run.started", "running", "Run started", payload)
     const opening: TurnStart = {
-      target: Identity.targetOf(request),
+      target: Identity.targetOf(request, scope.visitor),
       persist: request.persist,
       channel,
       instanceId: instance.id,

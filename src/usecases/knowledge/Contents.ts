@@ -11,6 +11,7 @@ import type { PassageSearch } from "../../domain/knowledge/Content.ts"
 import { pageBy } from "../../domain/Page.ts"
 import { SourceStore } from "../../store/knowledge/Sources.ts"
 import { ContentStore, maxExclusions } from "../../store/knowledge/Contents.ts"
+import { makeMaskedQuery } from "./MaskedQuery.ts"
 
 const missingDocument = () =>
   new NotFound({ message: "The source has no such document. A sync may have replaced it." })
@@ -29,6 +30,7 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
     const sources = yield* SourceStore
     const queue = yield* JobQueue
     const { search } = yield* VectorSearch
+    const maskedQuery = yield* makeMaskedQuery
 
     /** The document with a page of its passages, in reading order. `next`: the ordinal after which the next page begins. */
     const document = Effect.fn("Contents.document")(function* (
@@ -90,11 +92,11 @@ export class Contents extends Effect.Service<Contents>()("usecases/knowledge/Con
 
     /** Runs a turn's search for the question, and returns the passages with the parts of each score. */
     const find = Effect.fn("Contents.find")(function* (scope: AgentScope, request: PassageSearch) {
-      const { query: text, sourceId, topK } = request
+      const { sourceId, topK } = request
       if (sourceId !== undefined && (yield* sources.find(scope, sourceId)) === null)
         return yield* missingSource()
       const filter = sourceId === undefined ? undefined : { sourceIds: [sourceId] }
-      const query = { text, topK, minScore: 0, filter }
+      const query = { text: yield* maskedQuery(scope, request.query), topK, minScore: 0, filter }
       const { chunks, degraded } = yield* search({ ...scope, sourceScope: null }, query)
       const passages = chunks.map(({ ordinal: _, ...passage }) => passage)
       return { passages, byWordsAlone: degraded }

@@ -6,6 +6,7 @@ import type { ReadScope } from "../../domain/accounts/Access.ts"
 import * as CheapSpans from "../../concurrency/CheapSpans.ts"
 import { withoutServices } from "../../concurrency/WithoutServices.ts"
 import type { Chunk, RetrieveRequest } from "../../domain/knowledge/Chunk.ts"
+import { makeMaskedQuery } from "./MaskedQuery.ts"
 
 const toChunk: (found: FoundChunk) => Chunk = Struct.pick(
   "id",
@@ -19,10 +20,12 @@ const toChunk: (found: FoundChunk) => Chunk = Struct.pick(
 export class Retrieve extends Effect.Service<Retrieve>()("usecases/knowledge/Retrieve", {
   effect: Effect.gen(function* () {
     const search = yield* VectorSearch
+    const maskedQuery = yield* makeMaskedQuery
 
     /** Chunks with a score of at least `minScore` from sources that the scope and the filter allow, best first. */
     const run = CheapSpans.fn("Retrieve.run")(function* (scope: ReadScope, request: RetrieveRequest) {
-      const { filter, minScore, query: text, topK } = request
+      const { filter, minScore, query, topK } = request
+      const text = yield* maskedQuery(scope, query)
       const { chunks } = yield* search.search(scope, { text, topK, minScore, filter })
       return { chunks: chunks.map(toChunk) }
     }, withoutServices)

@@ -572,6 +572,32 @@ eachEngineLive("The widget", (it) => {
       })
     )
 
+    it.effect("handoff before the first message reports the conversation that it begins, once", () =>
+      Effect.gen(function* () {
+        const sql = yield* seedDatabase
+        yield* sql`
+          insert into webhook_endpoints (tenant_id, id, url, events, payload, secret)
+          values ('ten_1', 'whk_1', 'https://receiver.example', '{conversation.started,handoff.requested}', 'thin', 'sealed')`
+        const reported = sql<{ readonly type: string; readonly ids: object }>`
+          select type, ids from webhook_deliveries order by seq`
+        const { endUserId, sessionId } = yield* init()
+        yield* post("/api/sdk/handoff", { sessionId })
+        yield* post("/api/sdk/handoff", { sessionId })
+        yield* say(sessionId)
+        expect(yield* reported).toEqual([
+          { type: "conversation.started", ids: { endUserId, channel: "widget" } },
+          { type: "handoff.requested", ids: {} }
+        ])
+        const other = yield* init()
+        yield* say(other.sessionId)
+        yield* post("/api/sdk/handoff", { sessionId: other.sessionId })
+        expect((yield* reported).slice(2).map(({ type }) => type)).toEqual([
+          "conversation.started",
+          "handoff.requested"
+        ])
+      })
+    )
+
     it.effect("voice/start creates a session and reports that there is no voice", () =>
       Effect.gen(function* () {
         yield* seedDatabase

@@ -229,6 +229,33 @@ eachEngineLive("Webhook events", (it) => {
   )
 
   it.effect(
+    "do not report an imported conversation as begun, whether an agent or a human answers it first",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const scope = yield* Fixtures.agent()
+          const { agentId, tenantId } = scope
+          yield* endpoint(scope)
+          yield* sql`insert into end_users (id, tenant_id) values ('usr_1', ${tenantId})`
+          const ids = [yield* newId.conversation, yield* newId.conversation] as const
+          for (const id of ids)
+            yield* sql`
+            insert into conversations (id, tenant_id, agent_id, end_user_id, channel, import_key)
+            values (${id}, ${tenantId}, ${agentId}, 'usr_1', 'api', ${id})`
+          yield* turn(scope, ids[0])
+          const states = yield* ConversationStates
+          yield* states.change(scope, ids[1], {
+            from: ["AI_ACTIVE"],
+            to: "HUMAN_ACTIVE",
+            unanswered: "human"
+          })
+          expect((yield* deliveries).map(({ type }) => type)).toEqual(["turn.settled", "handoff.taken"])
+        })
+      )
+  )
+
+  it.effect(
     "are not written without a subscriber: no endpoint, another type, a disabled one, a rolled back transaction",
     () =>
       onFreshData(

@@ -10,16 +10,31 @@ import type { ReadScope } from "../../../src/domain/accounts/Access.ts"
 import { RetrieveRequest } from "../../../src/domain/knowledge/Chunk.ts"
 import { newId } from "../../../src/domain/Ids.ts"
 import { CreateSource } from "../../../src/domain/knowledge/Source.ts"
+import { AgentStore } from "../../../src/store/agents/Agents.ts"
 import { Retrieve } from "../../../src/usecases/knowledge/Retrieve.ts"
 import { known, page, stores } from "../../capabilities/VectorSearch/Knowledge.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { makeHashing } from "../../HashingEmbedder.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
-const live = Retrieve.Default.pipe(
-  Layer.provideMerge(Layer.merge(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }), stores)),
-  Layer.provideMerge(Layer.succeed(Embedder, makeHashing()))
-)
+const liveWith = (embedder: Embedder["Type"]) =>
+  Retrieve.Default.pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(layerInProcess({ maxBytes: 1e8, wordsFirstAbove: Infinity }), stores, AgentStore.Default)
+    ),
+    Layer.provideMerge(Layer.succeed(Embedder, embedder))
+  )
+
+const live = liveWith(makeHashing())
+
+/** Adds every query that is embedded to `queries`. */
+const searchedBy = (queries: Array<string>) => {
+  const hashing = makeHashing()
+  return Embedder.of({
+    ...hashing,
+    embedQuery: (text) => Effect.suspend(() => (queries.push(text), hashing.embedQuery(text)))
+  })
+}
 
 const decode = Schema.decodeUnknownSync(RetrieveRequest)
 
@@ -90,6 +105,26 @@ eachEngineLive("Retrieve", (it) => {
       }
       expect(yield* found(foreign, { metadata: { product: "disk" } })).toEqual(["other"])
     }).pipe(Effect.provide(live))
+  )
+
+  it.scoped(
+    "searches for no personal data where the agent masks it, and for all of the query elsewhere",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        yield* told(scope, "manual", "FILE")
+        const asked: Array<string> = []
+        const words = "backup of ada@example.org"
+        const run = Effect.flatMap(Retrieve, ({ run }) => run(scope, decode({ query: words })))
+        const search = Effect.provide(run, liveWith(searchedBy(asked)))
+        expect((yield* search).chunks).toHaveLength(1)
+        const sql = yield* SqlClient.SqlClient
+        const masking = JSON.stringify({ kinds: ["email"], patterns: [], sources: false, tools: [] })
+        yield* sql`update agents set masking = ${masking}::jsonb where id = ${scope.agentId}`
+        expect((yield* search).chunks).toHaveLength(1)
+        expect(asked).toEqual([words, "backup of"])
+      }).pipe(Effect.provide(live))
   )
 })
 
