@@ -303,7 +303,10 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
       const route = yield* findRoute(id, partiesOf(event))
       if (event.kind === "echo" && (yield* receipts.isOwn(event)))
         return yield* Effect.asVoid(inbox.markProcessed(id, "ours"))
-      const stored = yield* Effect.option(store(id, route, event))
+      const stored = yield* store(id, route, event).pipe(
+        Effect.asSome,
+        Effect.catchTag("ErasedEvent", () => Effect.succeedNone)
+      )
       if (Option.isNone(stored)) return
       const { conversationId, outcome } = stored.value
       if (yield* attachFiles(job, route, conversationId, event)) yield* feed.changed(conversationId, null)

@@ -81,6 +81,17 @@ export const withoutUsageRows = (contents: Contents): Contents => {
   return rest
 }
 
+/** Leaves out what {@link withoutUsageRows} does, and tables of the search for contradictions, which may run meanwhile. */
+export const withoutSweptRows = (contents: Contents): Contents => {
+  const {
+    passage_findings: _,
+    passage_scans: __,
+    passage_statements: ___,
+    ...rest
+  } = withoutUsageRows(contents)
+  return rest
+}
+
 export const serve = (variables: Variables, more: Variables = {}) =>
   start(variables["SPOKE_DATA_DIR"] ?? "", { ...variables, ...more })
 

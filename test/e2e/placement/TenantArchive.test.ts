@@ -27,7 +27,7 @@ import {
   whileServing,
   spawnCommand,
   type Variables,
-  withoutUsageRows
+  withoutSweptRows
 } from "./Installation.ts"
 
 const skipped = binaries === undefined && process.env["CI"] !== "true"
@@ -192,7 +192,7 @@ describe.skipIf(skipped)("One tenant", () => {
       const { stdout } = await runSuccessfully(["tenant", "import", archive, "--key-file", keyFile], second)
       expect(stdout).toMatch(/^\d+ rows and \d+ originals imported and compared/u)
       expect(await rowsOf(second, walnut.tenantId)).toEqual(before)
-      expect(withoutUsageRows(await rowsOf(second, pecan.tenantId))).toEqual(withoutUsageRows(others))
+      expect(withoutSweptRows(await rowsOf(second, pecan.tenantId))).toEqual(withoutSweptRows(others))
       for (const table of ["tenant_moves", "tenant_moves_changes", "tenant_moves_jobs", "tenant_moves_parts"])
         expect(await query(second, `select * from ${table}`)).toEqual([])
       expect(await query(second, `select tgname from pg_trigger where tgname like 'tenant_moves%'`)).toEqual(
@@ -245,7 +245,7 @@ describe.skipIf(skipped)("One tenant", () => {
       expect(await spawnCommand(importing, third).killAt("messages ")).toBe("SIGKILL")
       await runSuccessfully(importing, third)
       expect(await rowsOf(third, walnut.tenantId)).toEqual(before)
-      expect(withoutUsageRows(await rowsOf(third, pecan.tenantId))).toEqual(withoutUsageRows(others))
+      expect(withoutSweptRows(await rowsOf(third, pecan.tenantId))).toEqual(withoutSweptRows(others))
       await isServed(spoke, walnut)
     } finally {
       await spoke.stop()
