@@ -7,3 +7,10 @@ import * as Fiber from "effect/Fiber"
  */
 export const inOwnFiber = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.uninterruptible(Effect.flatMap(Effect.forkDaemon(Effect.interruptible(effect)), Fiber.join))
+
+/**
+ * Runs the effect in a fiber of its own, for results that callers share, such as those of a cache. An interrupted caller
+ * does not wait, and does not interrupt the effect. A cache would keep the interruption for all later callers.
+ */
+export const inSharedFiber = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Effect.forkDaemon(effect), Fiber.join)

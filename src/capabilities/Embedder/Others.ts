@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import { inSharedFiber } from "../../concurrency/InOwnFiber.ts"
 import { Embedder, type EmbedderService, OtherEmbedders } from "../Embedder.ts"
 
 /** Parses a profile with a provider's model, such as `text-embedding-3-small/1536`. */
@@ -31,12 +32,12 @@ export const layerOthers = <R>(
           Effect.provide(context),
           Scope.extend(scope)
         )
-      const of = yield* Effect.cachedFunction((profile: string) =>
+      const cached = yield* Effect.cachedFunction((profile: string) =>
         Option.match(layerOf(profile), {
           onNone: () => Effect.succeedNone,
           onSome: (layer) => Effect.asSome(build(layer))
         })
       )
-      return { of }
+      return { of: (profile: string) => inSharedFiber(cached(profile)) }
     })
   )

@@ -11,6 +11,7 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Oauth from "oauth4webapi"
+import { inSharedFiber } from "../../concurrency/InOwnFiber.ts"
 import { urlOf } from "../../domain/Address.ts"
 import { codeOf, isError } from "../../domain/ThrownErrors.ts"
 import {
@@ -91,8 +92,10 @@ const make = Effect.gen(function* () {
     timeToLive: (exit) => (Exit.isSuccess(exit) ? metadataCache.timeToLive : metadataCache.failureTimeToLive)
   })
 
+  const providerOf = (issuer: string) => inSharedFiber(providers.get(issuer))
+
   const begin = Effect.fn("IdentityProvider.begin")(function* (client: IdentityClient, email: string) {
-    const { page, server } = yield* providers.get(client.issuer)
+    const { page, server } = yield* providerOf(client.issuer)
     const flow: IdentityFlow = {
       state: Oauth.generateRandomState(),
       nonce: Oauth.generateRandomNonce(),
@@ -130,7 +133,7 @@ const make = Effect.gen(function* () {
     flow: IdentityFlow,
     answer: Readonly<Record<string, string>>
   ) {
-    const { issuer, server } = yield* providers.get(given.issuer)
+    const { issuer, server } = yield* providerOf(given.issuer)
     const client: Oauth.Client = { client_id: given.clientId, [Oauth.clockTolerance]: skewSeconds }
     const parameters = yield* Effect.try({
       try: () => Oauth.validateAuthResponse(server, client, new URLSearchParams(answer), flow.state),

@@ -1,6 +1,8 @@
 import { expect, it } from "@effect/vitest"
 import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Ref from "effect/Ref"
@@ -73,3 +75,31 @@ it("A profile names a provider's model and its dimensions", () => {
     expect(modelOf(other)).toEqual(Option.none())
   }
 })
+
+it.effect("One is made also when the first caller is interrupted meanwhile", () =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const mayEnd = yield* Deferred.make<void>()
+      const others = layerOthers((profile) =>
+        Option.some(
+          Layer.effect(
+            Embedder,
+            Deferred.succeed(begun, undefined).pipe(
+              Effect.zipRight(Deferred.await(mayEnd)),
+              Effect.as(Embedder.of({ ...makeHashing(), profile }))
+            )
+          )
+        )
+      )
+      const { of } = Context.get(yield* Layer.build(others), OtherEmbedders)
+      const first = yield* Effect.fork(of("old/64"))
+      yield* Deferred.await(begun)
+      yield* Fiber.interruptFork(first)
+      yield* Effect.yieldNow()
+      yield* Deferred.succeed(mayEnd, undefined)
+      yield* Fiber.await(first)
+      expect(Option.map(yield* of("old/64"), ({ profile }) => profile)).toEqual(Option.some("old/64"))
+    })
+  )
+)

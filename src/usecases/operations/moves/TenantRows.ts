@@ -5,6 +5,7 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import { ArtifactStore, refOf } from "../../../capabilities/ArtifactStore.ts"
 import { SecretBox, type Sealing } from "../../../capabilities/SecretBox.ts"
+import { inSharedFiber } from "../../../concurrency/InOwnFiber.ts"
 import type * as Wire from "../../../domain/accounts/TenantMove.ts"
 import { Conflict, NotFound, ServiceUnavailable } from "../../../domain/Errors.ts"
 import type { TenantId } from "../../../domain/Ids.ts"
@@ -40,7 +41,7 @@ export class TenantRows extends Effect.Service<TenantRows>()("usecases/operation
 
     const withSql = Effect.provideService(SqlClient.SqlClient, sql)
     /** Cached, because tables change only by migrations, which run in another process. */
-    const tables = yield* Effect.cached(withSql(Effect.orDie(Tables.ofTenants)))
+    const tables = inSharedFiber(yield* Effect.cached(withSql(Effect.orDie(Tables.ofTenants))))
 
     const tableOf = (name: string) =>
       Effect.flatMap(tables, (all) => {
