@@ -49,11 +49,14 @@ export class IdempotencyKeyStore extends Effect.Service<IdempotencyKeyStore>()("
 
     /** Deletes answers older than 24 hours. True when there may be more. */
     const prune = sql`/* every tenant: sweep */
-      delete from idempotency_keys where (tenant_id, agent_id, key_id, idempotency_key) in (
+      with old as materialized (
         select tenant_id, agent_id, key_id, idempotency_key from idempotency_keys
         where created_at < now() - interval '24 hours' and tenant_is_swept(tenant_id)
         order by created_at limit ${pruneBatch}::int for update skip locked
-      ) returning key_id`.pipe(
+      )
+      delete from idempotency_keys c using old
+      where (c.tenant_id, c.agent_id, c.key_id, c.idempotency_key) = (old.tenant_id, old.agent_id, old.key_id, old.idempotency_key)
+      returning c.key_id`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.length === pruneBatch),
       Effect.withSpan("IdempotencyKeyStore.prune")

@@ -150,10 +150,10 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
         if (Option.isSome(waiting)) return waiting
         yield* sql`
           with old as (
-            delete from login_failures where id in (
+            delete from login_failures where id = any (array(
               select id from login_failures where at <= now() - make_interval(secs => ${Duration.toSeconds(window)})
               order by at limit 1000 for update skip locked
-            )
+            ))
           )
           insert into login_failures (email, address) values (${email}, ${address})`
         return waiting

@@ -133,7 +133,7 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
      * more.
      */
     const prune = sql`/* every tenant: sweep */
-      delete from budget_periods where (tenant_id, budget_id, period_start) in (
+      with old as materialized (
         select p.tenant_id, p.budget_id, p.period_start from budget_periods p
         where tenant_is_swept(p.tenant_id)
           and exists (
@@ -146,7 +146,10 @@ export class BudgetStore extends Effect.Service<BudgetStore>()("store/billing/Bu
             where h.tenant_id = p.tenant_id and h.budget_id = p.budget_id and h.period_start = p.period_start
           )
         limit ${pruneBatch}::int for update skip locked
-      ) returning budget_id`.pipe(
+      )
+      delete from budget_periods p using old
+      where (p.tenant_id, p.budget_id, p.period_start) = (old.tenant_id, old.budget_id, old.period_start)
+      returning p.budget_id`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.length === pruneBatch),
       Effect.withSpan("BudgetStore.prune")

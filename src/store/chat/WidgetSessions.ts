@@ -194,11 +194,12 @@ export class WidgetSessionStore extends Effect.Service<WidgetSessionStore>()("st
     /** Removes expired sessions, and anonymous people without any other data. True when there may be more. */
     const prune = Effect.gen(function* () {
       const people = yield* sql`/* every tenant: sweep */
-        delete from widget_sessions where (tenant_id, id_hash) in (
+        with old as materialized (
           select tenant_id, id_hash from widget_sessions where not ${isAlive} and tenant_is_swept(tenant_id)
           order by used_at limit ${sweepLimit} for update skip locked
         )
-        returning tenant_id as "tenantId", end_user_id as id`.pipe(
+        delete from widget_sessions s using old where (s.tenant_id, s.id_hash) = (old.tenant_id, old.id_hash)
+        returning s.tenant_id as "tenantId", s.end_user_id as id`.pipe(
         Rows.all(Schema.Struct({ tenantId: TenantId, id: EndUserId }))
       )
       yield* removeUnreachable(sql, people)
