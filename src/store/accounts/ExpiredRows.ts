@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { type Retention, shorter } from "../../domain/accounts/Retention.ts"
@@ -79,9 +80,11 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
         const rows = yield* lockExpired(expiry, ids)
         const expired = rows.map(({ id }) => id)
         yield* clearAnswers(sql, tenantId, sql`conversation_id = any(${expired}::text[])`)
-        // The events arrived before the last change of their conversation, so the newer ones are not read.
-        const newest = typeId("inb", (yield* Clock.currentTimeMillis) - (days - 1) * 86_400_000)
-        yield* deleteEventsOf(sql, expiry, sql`i.id < ${newest} and c.id = any(${expired}::text[])`)
+        // The events arrived before the last change of their conversation, so newer ones are not read. Ids begin with
+        // their creation time.
+        const minAge = Duration.toMillis(Duration.days(days - 1))
+        const endId = typeId("inb", (yield* Clock.currentTimeMillis) - minAge)
+        yield* deleteEventsOf(sql, expiry, sql`i.id < ${endId} and c.id = any(${expired}::text[])`)
         yield* sql`
           delete from conversations c
           where c.tenant_id = ${tenantId} and id = any(${expired}::text[]) and ${isExpired(expiry)}`
