@@ -230,6 +230,25 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await page.getByRole("cell", { name: "Off" }).waitFor()
   })
 
+  it("use only the sources that a channel may read, by default those without labels", async () => {
+    const scope = page.getByText(/^Sources: /)
+    const dialog = page.getByRole("dialog")
+    const limited = dialog.getByRole("switch", { name: "Only some sources" })
+    expect(await scope.count()).toBe(0)
+    await act(page, "Sources", "1234567890")
+    expect(await limited.isChecked()).toBe(true)
+    await dialog.getByLabel("Labels").fill("partners, staff")
+    await look(page, "channel-sources")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Sources: partners, staff").waitFor()
+    await act(page, "Sources", "1234567890")
+    expect(await dialog.getByLabel("Labels").inputValue()).toBe("partners, staff")
+    await dialog.getByText("Only some sources").click()
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Sources: all, also with labels").waitFor()
+    await look(page, "agent-channels-all-sources")
+  })
+
   it("say where one looks that a channel, a tool or the model fails, since when, why, and what to do", async () => {
     const agentId = /agents\/([^/]+)/.exec(page.url())?.[1]
     const target = await page.evaluate(

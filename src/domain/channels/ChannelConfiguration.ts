@@ -3,6 +3,7 @@ import * as Schema from "effect/Schema"
 import { optional } from "../Optional.ts"
 import { MessagingChannel } from "./Channel.ts"
 import { AgentId, ChannelId } from "../Ids.ts"
+import { openScope, SourceScope } from "../knowledge/SourceScope.ts"
 import { Version } from "../Version.ts"
 
 /** The account's id at the provider, such as a phone number id or a Page id. The provider's paths contain it. */
@@ -38,6 +39,9 @@ const Settings = Schema.Record({
   value: Schema.Trim.pipe(Schema.maxLength(1_000), Schema.pattern(/^\P{Cc}*$/u))
 }).pipe(Schema.filter((given) => Object.keys(given).length <= maxSecrets || `Expected at most ${maxSecrets}`))
 
+/** Sources that answers on the channel may use; null for every source of the agent. */
+const ReadableSources = Schema.NullOr(SourceScope)
+
 /** A channel in answers. */
 export const ChannelConfiguration = Schema.Struct({
   id: ChannelId,
@@ -48,6 +52,7 @@ export const ChannelConfiguration = Schema.Struct({
   webhookUrl: Schema.String,
   /** The settings that the channel asks for, if any. */
   settings: Schema.Record({ key: Schema.String, value: Schema.String }),
+  sourceScope: ReadableSources,
   active: Schema.Boolean,
   version: Version,
   createdAt: Schema.DateTimeUtc,
@@ -62,6 +67,8 @@ export const CreateChannel = Schema.Struct({
   accessToken: AccessToken,
   secrets: Schema.optionalWith(Secrets, { exact: true, default: () => ({}) }),
   settings: Schema.optionalWith(Settings, { exact: true, default: () => ({}) }),
+  /** Anyone may write on a channel, so sources with labels are left out by default. */
+  sourceScope: Schema.optionalWith(ReadableSources, { exact: true, default: () => openScope }),
   active: Schema.optionalWith(Schema.Boolean, { exact: true, default: () => true })
 })
 export type CreateChannel = typeof CreateChannel.Type
@@ -86,6 +93,8 @@ export const ConfiguredChannel = Schema.Struct({
   secrets: optional(Secrets),
   /** All settings; omitted ones are removed. */
   settings: optional(Settings),
+  /** Default: only sources without labels. */
+  sourceScope: optional(ReadableSources),
   /** Default: true. */
   active: optional(Schema.Boolean)
 })
@@ -100,6 +109,7 @@ export const PatchChannel = Schema.Struct({
   secrets: optional(Secrets),
   /** Omitted ones stay; an empty one is removed. */
   settings: optional(Settings),
+  sourceScope: optional(ReadableSources),
   active: optional(Schema.Boolean)
 })
 export type PatchChannel = typeof PatchChannel.Type

@@ -7,10 +7,12 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { MessagingChannel } from "../../domain/channels/Channel.ts"
 import { AgentId, ChannelId, TenantId } from "../../domain/Ids.ts"
+import { SourceScope } from "../../domain/knowledge/SourceScope.ts"
 import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
 import { toJsonb } from "../Jsonb.ts"
 import { violates } from "../database/Failure.ts"
+import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import * as Rows from "../Rows.ts"
 
 /** Details of an account from the provider. */
@@ -27,6 +29,8 @@ const Row = Schema.Struct({
   /** Sealed, as JSON; null if there are none. */
   secrets: Schema.NullOr(Schema.String),
   profile: ChannelProfile,
+  /** Null: every source of the agent. */
+  sourceScope: Schema.NullOr(SourceScope),
   active: Schema.Boolean,
   version: Schema.Int,
   createdAt: Schema.DateTimeUtcFromDate,
@@ -35,7 +39,10 @@ const Row = Schema.Struct({
 export type StoredChannel = typeof Row.Type
 
 /** Fields of a channel that can be changed. */
-type Changeable = Pick<StoredChannel, "externalId" | "accessToken" | "secrets" | "profile" | "active">
+type Changeable = Pick<
+  StoredChannel,
+  "externalId" | "accessToken" | "secrets" | "profile" | "sourceScope" | "active"
+>
 export type ChannelChanges = Partial<Changeable>
 
 /** True when another active configuration has the account. The index decides between concurrent requests. */
@@ -46,7 +53,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     const sql = yield* SqlClient.SqlClient
     const columns = sql`
       id, tenant_id as "tenantId", agent_id as "agentId", channel, external_id as "externalId",
-      access_token as "accessToken", secrets, profile, active,
+      access_token as "accessToken", secrets, profile, source_scope as "sourceScope", active,
       version, created_at as "createdAt", updated_at as "updatedAt"`
 
     /** None when the account already has an active configuration and this would be another. */
@@ -56,10 +63,10 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
     ): Effect.Effect<Option.Option<StoredChannel>> =>
       sql`
         insert into channels (
-          id, tenant_id, agent_id, channel, external_id, access_token, secrets, profile, active
+          id, tenant_id, agent_id, channel, external_id, access_token, secrets, profile, source_scope, active
         )
         values (${row.id}, ${tenantId}, ${agentId}, ${row.channel}, ${row.externalId}, ${row.accessToken},
-          ${row.secrets}, ${toJsonb(row.profile)}::jsonb, ${row.active})
+          ${row.secrets}, ${toJsonb(row.profile)}::jsonb, ${sourceScopeJson(row)}::jsonb, ${row.active})
         on conflict (channel, external_id) where active do nothing returning ${columns}`.pipe(Rows.first(Row))
 
     /**
@@ -79,6 +86,9 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         ...(changes.accessToken === undefined ? [] : [sql`access_token = ${changes.accessToken}`]),
         ...(changes.secrets === undefined ? [] : [sql`secrets = ${changes.secrets}`]),
         ...(changes.profile === undefined ? [] : [sql`profile = ${toJsonb(changes.profile)}::jsonb`]),
+        ...(changes.sourceScope === undefined
+          ? []
+          : [sql`source_scope = ${sourceScopeJson({ sourceScope: changes.sourceScope })}::jsonb`]),
         ...(changes.active === undefined ? [] : [sql`active = ${changes.active}`])
       ]
       return sql`

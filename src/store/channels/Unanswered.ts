@@ -8,6 +8,8 @@ import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { StoredAttachment } from "../../domain/channels/Attachment.ts"
 import { ConversationChannel, ConversationState } from "../../domain/conversations/Conversation.ts"
 import { AgentId, ConversationId, MessageId, TenantId } from "../../domain/Ids.ts"
+import { openScope, SourceScope } from "../../domain/knowledge/SourceScope.ts"
+import { sourceScopeJson } from "../knowledge/SourceScopeColumns.ts"
 import * as Rows from "../Rows.ts"
 
 /** Maximum number of messages that one reply answers. */
@@ -15,7 +17,10 @@ const maxMessagesPerReply = 1_000
 /** Maximum number of conversations of one sweep. */
 export const sweepBatchSize = 100
 
-const LockedConversation = Schema.Struct({ state: ConversationState })
+const LockedConversation = Schema.Struct({
+  state: ConversationState,
+  sourceScope: Schema.NullOr(SourceScope)
+})
 
 const Message = Schema.Struct({
   id: MessageId,
@@ -52,6 +57,8 @@ interface Since {
 
 export interface Unanswered {
   readonly state: ConversationState
+  /** What the answer may read. */
+  readonly sourceScope: SourceScope | null
   readonly busy: boolean
   readonly replies: number
   /** Oldest first; the newest {@link maxMessagesPerReply} of the current episode, if the agent answers. */
@@ -88,6 +95,22 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
         ) m order by m.position`.pipe(Rows.all(Message))
 
     /**
+     * The scope of the channel of the conversation `c`. It is that of the account's active configuration, if the agent has
+     * it. Only sources without labels are read when the channel was deleted.
+     */
+    const channelScope = sql`
+      coalesce(
+        (
+          select coalesce(o.source_scope, 'null'::jsonb) from channels own
+          join channels o on o.tenant_id = own.tenant_id and o.agent_id = own.agent_id
+            and o.channel = own.channel and o.external_id = own.external_id
+          where own.tenant_id = c.tenant_id and own.id = c.channel_id
+          order by o.active desc, o.id = own.id desc limit 1
+        ),
+        ${sourceScopeJson({ sourceScope: openScope })}::jsonb
+      )`
+
+    /**
      * Locks the conversation and reads its unanswered messages; null when it does not exist. Needs a transaction, in
      * which the answering turn must be started too.
      */
@@ -97,8 +120,8 @@ export class UnansweredStore extends Effect.Service<UnansweredStore>()("store/ch
       since: Since
     ) {
       const locked = yield* sql`
-        select state from conversations
-        where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id} for update`.pipe(
+        select c.state, ${channelScope} as "sourceScope" from conversations c
+        where c.tenant_id = ${scope.tenantId} and c.agent_id = ${scope.agentId} and c.id = ${id} for update`.pipe(
         Rows.first(LockedConversation)
       )
       if (Option.isNone(locked)) return null

@@ -54,9 +54,18 @@ export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/A
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
+    /** A scope that reads the conversation of the run `r` reads the run. Runs of channels have scopes of their own. */
+    const isReadable = (scope: ReadScope) =>
+      scope.sourceScope === null
+        ? sql`true`
+        : sql`exists (
+            select from conversations c
+            where c.tenant_id = r.tenant_id and c.id = r.conversation_id and ${readableUnder(sql, scope, "c.source_scope")}
+          )`
+
     const ownRun = (scope: ReadScope, id: RunId) =>
       sql`r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
-        and ${readableUnder(sql, scope, "r.source_scope")} and ${mayBeOfVisitor(sql, scope, sql`r.conversation_id`)}`
+        and ${isReadable(scope)} and ${mayBeOfVisitor(sql, scope, sql`r.conversation_id`)}`
 
     /** Events of the run `r` after `after`, as JSON, in order. With its id as a value, the planner reads one week. */
     const eventsAfter = (id: RunId, after: number, limit: number) => sql`

@@ -103,7 +103,7 @@ export class RecordedRunStore extends Effect.Service<RecordedRunStore>()("store/
         join conversations c on c.tenant_id = r.tenant_id and c.id = r.conversation_id
         left join messages m on m.tenant_id = r.tenant_id and m.id = r.message_id and r.status = 'complete'
         where r.tenant_id = ${scope.tenantId} and r.agent_id = ${scope.agentId} and r.id = ${id}
-          and ${readableUnder(sql, scope, "r.source_scope")}
+          and ${readableUnder(sql, scope, "c.source_scope")}
           and ${mayBeOfVisitor(sql, scope, sql`r.conversation_id`)}`.pipe(
         Rows.first(RecordedRun),
         Effect.withSpan("RecordedRunStore.find")

@@ -247,7 +247,10 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         from agents a where a.tenant_id = ${scope.tenantId} and a.id = ${scope.agentId}`
     }
 
-    /** Starts a turn in a conversation that began under the same scope. A persistent turn takes a ticket. */
+    /**
+     * Starts a turn in a conversation that began under the same scope, or in one of a messaging channel, whose scope may be
+     * changed between turns. A persistent turn takes a ticket.
+     */
     const resume = (scope: ReadScope, start: TurnStart, id: ConversationId) => {
       const rows = sql`
         , ticketed as (
@@ -285,8 +288,8 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
         with conversation as (
           select id, state, end_user_id, message_count, epoch from conversations
           where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}
-            and (channel in ('api', 'widget') or channel = ${start.channel})
-            and source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
+            and case when channel in ('api', 'widget') then source_scope is not distinct from ${sourceScopeJson(scope)}::jsonb
+              else channel = ${start.channel} end
             and ${mayBeOfVisitor(sql, scope, sql`${id}`)}
         ),
         ${reserveTurn(sql, budgetHolder(scope, start), sql`exists (select 1 from conversation where state = 'AI_ACTIVE')`)}

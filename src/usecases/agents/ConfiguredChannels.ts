@@ -10,7 +10,8 @@ import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { accountOfName, type ConfiguredChannel } from "../../domain/channels/ChannelConfiguration.ts"
 import { invalidField } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
-import { canonical } from "../../domain/Json.ts"
+import { canonical, changedMembers } from "../../domain/Json.ts"
+import { openScope } from "../../domain/knowledge/SourceScope.ts"
 import { ChannelStore, type StoredChannel } from "../../store/channels/Channels.ts"
 import { accessOf } from "../channels/ChannelAccess.ts"
 import { Channels, settingsOf } from "../channels/Channels.ts"
@@ -20,6 +21,9 @@ import { type PartStep, partStep, type FieldPath } from "./ConfigurationSteps.ts
 export type ChannelParts = ReadonlyArray<StoredChannel>
 
 type ChannelsByName = Readonly<Record<string, ConfiguredChannel>>
+
+/** Values of a channel that a file omits. */
+const defaults = { settings: {}, sourceScope: openScope, active: true } satisfies ConfiguredChannel
 
 /** `path` of a field within the channel, or of the channel within its agent. */
 const invalid = (name: string, message: string, path: FieldPath) =>
@@ -53,13 +57,15 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
           ? channel
           : `${channel}:${externalId}`
 
-      const configuredChannelOf = ({ active, channel, profile }: StoredChannel): ConfiguredChannel => {
-        const settings = settingsOf(adapters.named(channel), profile)
-        return {
-          ...(Object.keys(settings).length === 0 ? {} : { settings }),
-          ...(active ? {} : { active })
-        }
-      }
+      const valuesOf = ({ active, channel, profile, sourceScope }: StoredChannel) => ({
+        settings: settingsOf(adapters.named(channel), profile),
+        sourceScope,
+        active
+      })
+
+      /** The channel in file form, without secrets and defaults. */
+      const configuredChannelOf = (row: StoredChannel) =>
+        changedMembers<ConfiguredChannel>(valuesOf(row), defaults)
 
       /** The channels in file form, without secrets. */
       const toFileForm = (all: ChannelParts): ChannelsByName =>
@@ -96,15 +102,15 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
 
       const createStep = (name: string, configured: ConfiguredChannel): PartStep => {
         const { channel, externalId } = accountOfName(name)
-        const { accessToken, active = true, secrets = {}, settings = {} } = configured
+        const { accessToken, secrets = {}, ...values } = { ...defaults, ...configured }
         return {
           path: pathOf(name),
-          change: { field: `channels.${name}`, before: null, after: { settings, active } },
+          change: { field: `channels.${name}`, before: null, after: values },
           prepare: Effect.fn(function* (by, freed) {
             if (accessToken === undefined)
               return yield* invalid(name, "A new account needs its access token", ["accessToken"])
             const account = externalId === undefined ? {} : { externalId }
-            const given = { channel, ...account, accessToken, secrets, settings, active }
+            const given = { channel, ...account, accessToken, secrets, ...values }
             const prepared = yield* channels.prepareCreate(by, given, freed)
             if (externalId !== undefined && prepared.externalId !== externalId)
               return yield* invalid(name, `The access token is of the account ${prepared.externalId}`, [
@@ -120,27 +126,26 @@ export class ConfiguredChannels extends Effect.Service<ConfiguredChannels>()(
         row: StoredChannel,
         configured: ConfiguredChannel
       ) {
-        const before = {
-          settings: settingsOf(adapters.named(row.channel), row.profile),
-          active: row.active
-        }
-        const { accessToken, active = true, secrets, settings = {} } = configured
+        const before = valuesOf(row)
+        const { accessToken, secrets, ...values } = { ...defaults, ...configured }
         const hasNewSecrets = yield* hasOtherSecrets(row, configured)
-        const isChanged = canonical(before) !== canonical({ settings, active })
+        const isChanged = canonical(before) !== canonical(values)
         if (!isChanged && !hasNewSecrets) return undefined
-        const after = { settings, active, ...(hasNewSecrets ? { hiddenValues: "changed" } : {}) }
+        const after = { ...values, ...(hasNewSecrets ? { hiddenValues: "changed" } : {}) }
         // An empty value removes a setting.
-        const removed = Object.keys(before.settings).filter((setting) => !Object.hasOwn(settings, setting))
+        const removed = Object.keys(before.settings).filter(
+          (setting) => !Object.hasOwn(values.settings, setting)
+        )
         const changes = {
+          ...values,
           ...(accessToken === undefined ? {} : { accessToken }),
           ...(secrets === undefined ? {} : { secrets }),
-          settings: { ...Object.fromEntries(removed.map((setting) => [setting, ""])), ...settings },
-          active
+          settings: { ...Object.fromEntries(removed.map((setting) => [setting, ""])), ...values.settings }
         }
         const step: PartStep = {
           path: pathOf(name),
           change: { field: `channels.${name}`, before, after },
-          frees: row.active && !active ? row.id : undefined,
+          frees: row.active && !values.active ? row.id : undefined,
           prepare: (by, freed) =>
             Effect.map(
               channels.preparePatch(by, row.id, changes, row.version, freed),

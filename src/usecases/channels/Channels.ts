@@ -185,7 +185,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
      */
     const prepareCreate = Effect.fn("Channels.prepareCreate")(function* (
       by: AuditContext,
-      { accessToken, active, channel, externalId, secrets, settings }: CreateChannel,
+      { accessToken, active, channel, externalId, secrets, settings, sourceScope }: CreateChannel,
       freed: ReadonlySet<ChannelId> = new Set()
     ) {
       const adapter = yield* adapterOf(channel)
@@ -208,6 +208,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             id,
             channel,
             active,
+            sourceScope,
             ...(yield* sealAccess(box, credentialsOf(adapter, access, account)))
           }
           const created = yield* claimAccount(by, id, replaced, store.insert(agent, row))
@@ -274,13 +275,14 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
       freed: ReadonlySet<ChannelId>
     ) {
       const active = patch.active ?? row.active
+      const scope = patch.sourceScope === undefined ? {} : { sourceScope: patch.sourceScope }
       const changesAccess =
         patch.accessToken !== undefined ||
         patch.externalId !== undefined ||
         patch.secrets !== undefined ||
         patch.settings !== undefined
       if (!changesAccess && (!active || row.active)) {
-        const changes: ChannelChanges = patch.active === undefined ? {} : { active }
+        const changes: ChannelChanges = { ...scope, ...(patch.active === undefined ? {} : { active }) }
         return { changes, replaced: Option.none<StoredChannel>(), isProven: false }
       }
       const adapter = yield* adapterOf(row.channel)
@@ -295,7 +297,7 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
         active
       )
       const stored = yield* sealAccess(box, credentialsOf(adapter, access, account))
-      const changes: ChannelChanges = { ...stored, active }
+      const changes: ChannelChanges = { ...stored, ...scope, active }
       return { changes, replaced, isProven: active }
     })
 

@@ -142,12 +142,12 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
     })
 
     const beginStored = CheapSpans.fn("ChatTurn.beginStored")(function* (
-      scope: ReadScope,
+      agent: AgentScope,
       stored: StoredMessages
     ) {
-      const found = yield* startTurn.beginStored(scope, stored)
+      const found = yield* startTurn.beginStored(agent, stored)
       if (typeof found === "string") return found
-      const { admission, files, opened, request } = found
+      const { admission, files, opened, request, scope } = found
       return yield* makeTurn(scope, request, opened, admission, { files }, stored.post)
     })
 
@@ -365,9 +365,8 @@ export class ChatTurn extends Effect.Service<ChatTurn>()("usecases/chat/ChatTurn
      * turn also settles when the caller is interrupted.
      */
     const answer = CheapSpans.fn("ChatTurn.answer")(function* (agent: AgentScope, stored: StoredMessages) {
-      const scope: ReadScope = { ...agent, sourceScope: null }
       const ready = yield* Deferred.make<void, TurnFailure | ConversationNotActive>()
-      const turn = yield* beginStored(scope, stored).pipe(
+      const turn = yield* beginStored(agent, stored).pipe(
         Effect.tap((found) => (typeof found === "string" ? Effect.void : launch(found, ready))),
         Effect.uninterruptible
       )

@@ -234,7 +234,7 @@ export const makeStartTurn = Effect.gen(function* () {
 
   /** Begins the turn that answers stored messages. Of several concurrent callers only one begins it. */
   const beginStored = CheapSpans.fn("StartTurn.beginStored")(function* (
-    scope: ReadScope,
+    agent: AgentScope,
     stored: StoredMessages
   ) {
     const { conversationId: id, now } = stored
@@ -245,7 +245,7 @@ export const makeStartTurn = Effect.gen(function* () {
     }
     let begun: TurnStart | null = null
     const work = Effect.gen(function* () {
-      const held = yield* unanswered.hold(scope, id, since)
+      const held = yield* unanswered.hold(agent, id, since)
       if (held === null || held.state !== "AI_ACTIVE") return "Inactive" as const
       const last = held.messages.at(-1)
       if (last === undefined || !held.messages.some(({ fresh }) => fresh)) return "Nothing" as const
@@ -256,6 +256,7 @@ export const makeStartTurn = Effect.gen(function* () {
         .join("\n")
         .slice(-maxAnsweredCharacters)
         .toWellFormed()
+      const scope: ReadScope = { ...agent, sourceScope: held.sourceScope }
       const request: ChatTurnRequest = { message, conversationId: id, persist: true }
       const opened = yield* Effect.orDie(open(scope, stored.channel, request, noTurnOptions))
       const answers = held.messages.map((row) => row.id)
@@ -263,6 +264,7 @@ export const makeStartTurn = Effect.gen(function* () {
       const files = stored.files(held.messages.flatMap(({ attachments }) => attachments))
       begun = opening
       return {
+        scope,
         request,
         files,
         opened: { ...opened, opening },
@@ -273,13 +275,13 @@ export const makeStartTurn = Effect.gen(function* () {
       Effect.catchTag("SqlError", Effect.die),
       (whole) => retryDeadlocks(whole),
       Effect.tapErrorCause((cause) =>
-        begun === null ? Effect.void : endUnconfirmed(scope, begun, null, cause)
+        begun === null ? Effect.void : endUnconfirmed(agent, begun, null, cause)
       )
     )
     if (typeof found === "string") return found
-    const { files, opened, request } = found
+    const { files, opened, request, scope } = found
     const admission = yield* Effect.either(Identity.checkAdmission(opened.opening.target, found.admission))
-    if (Either.isRight(admission)) return { request, files, opened, admission: admission.right }
+    if (Either.isRight(admission)) return { scope, request, files, opened, admission: admission.right }
     return admission.left._tag === "TURN_LIMIT_EXCEEDED" ? ("Exhausted" as const) : ("Inactive" as const)
   })
 

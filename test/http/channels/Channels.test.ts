@@ -54,6 +54,7 @@ eachEngineLive("Channel configurations", (it) => {
           externalId: "106540352242922",
           webhookUrl: "https://spoke.example.com/api/webhooks/whatsapp",
           settings: {},
+          sourceScope: { labels: [] },
           active: true,
           version: 1,
           createdAt: expect.any(String),
@@ -82,6 +83,31 @@ eachEngineLive("Channel configurations", (it) => {
         expect(actions).toEqual(
           expect.arrayContaining(["channel.create", "channel.update", "channel.delete"])
         )
+      })
+    )
+  )
+
+  it.effect("say which sources are read: by default those without labels, or all, or some", () =>
+    withServer(
+      Effect.gen(function* () {
+        const { cookie, channels } = yield* start
+        const scopeOf = (answer: {
+          readonly data: { readonly channel: { readonly sourceScope: unknown } }
+        }) => answer.data.channel.sourceScope
+        const made = yield* call("POST", channels, { cookie, body: { ...whatsapp, sourceScope: null } })
+        expect(scopeOf(made)).toBeNull()
+        const path = `/api/channels/${made.data.channel.id}`
+        const patch = (body: object) => call("PATCH", path, { cookie, body })
+        accounts.clear()
+        // The provider is not asked again.
+        const some = { labels: ["partners", "staff"], sourceIds: ["src_1"] }
+        expect(scopeOf(yield* patch({ sourceScope: { ...some, labels: ["staff", "partners"] } }))).toEqual(
+          some
+        )
+        expect(scopeOf(yield* patch({ active: false }))).toEqual(some)
+        expect(scopeOf(yield* patch({ externalId: "77", sourceScope: null }))).toBeNull()
+        const wrong = yield* patch({ sourceScope: { labels: [""] } })
+        expect([wrong.status, wrong.error.code]).toEqual([400, "VALIDATION_ERROR"])
       })
     )
   )

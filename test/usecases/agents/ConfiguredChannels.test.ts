@@ -49,8 +49,8 @@ eachEngineLive("Channels of a file of agents", (it) => {
           { field: "channels.told", before: {}, after: null },
           {
             field: "channels.named:123",
-            before: { settings: {}, active: true },
-            after: { settings: { tone: "kind" }, active: false }
+            before: { settings: {}, sourceScope: { labels: [] }, active: true },
+            after: { settings: { tone: "kind" }, sourceScope: { labels: [] }, active: false }
           }
         ])
         expect(yield* stored).toMatchObject([{ account: "123", active: false, profile: { tone: "kind" } }])
@@ -62,6 +62,20 @@ eachEngineLive("Channels of a file of agents", (it) => {
         expect(yield* stored).toEqual([])
         expect(JSON.stringify([made, changed, config])).not.toContain("canary")
       }).pipe(Effect.provide(live))
+  )
+
+  it.effect("have a scope of sources; without one only sources without labels are read", () =>
+    Effect.gen(function* () {
+      const by = yield* empty
+      const configurations = yield* Configurations
+      const read = Effect.map(configurations.read(by), ({ config }) => config.agents["Shop"]?.channels)
+      for (const scope of [{ sourceScope: null }, { sourceScope: { labels: ["staff"] } }, {}]) {
+        const config = shop({ channels: named("123-canary-one", scope) })
+        yield* configurations.apply(by, { config })
+        expect(yield* read).toEqual({ "named:123": scope })
+        expect((yield* configurations.plan(by, { config })).changes).toEqual([])
+      }
+    }).pipe(Effect.provide(live))
   )
 
   it.effect("show that a secret changes without showing it, and keep secrets that the file omits", () =>

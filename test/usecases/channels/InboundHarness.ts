@@ -37,7 +37,7 @@ import { Handoff } from "../../../src/usecases/conversations/Handoff.ts"
 import { ConversationControl } from "../../../src/usecases/conversations/ConversationControl.ts"
 import { Takeover } from "../../../src/usecases/conversations/Takeover.ts"
 import { Attachments } from "../../../src/usecases/chat/widget/Attachments.ts"
-import { turnLayer } from "../chat/TurnHarness.ts"
+import { type Knowledge, turnLayer } from "../chat/TurnHarness.ts"
 
 /** Our own sends say so. */
 const sent = Layer.succeed(DeliveryReceipts, {
@@ -98,18 +98,22 @@ const kept = Attachments.Default.pipe(
 )
 
 /** Who answers conversations. */
-export const ownershipLayer = (timeout?: Duration.DurationInput) =>
+export const ownershipLayer = (timeout?: Duration.DurationInput, knowledge?: Knowledge) =>
   Layer.merge(Handoff.Default, Takeover.Default.pipe(Layer.provide(adapters), Layer.provideMerge(kept))).pipe(
     Layer.provideMerge(ConversationControl.Default),
-    Layer.provideMerge(turnLayer(timeout)),
+    Layer.provideMerge(turnLayer(timeout, undefined, knowledge)),
     Layer.provideMerge(Layer.mergeAll(sender, sent, ConversationStates.Default, ConversationStore.Default))
   )
 
-export const inboundLayer = (timeout?: Duration.DurationInput, inbox = InboundEvents.Default) =>
+export const inboundLayer = (
+  timeout?: Duration.DurationInput,
+  inbox = InboundEvents.Default,
+  knowledge?: Knowledge
+) =>
   Inbound.Default.pipe(
     Layer.provide([adapters, layerSql]),
     Layer.provideMerge(InboundFiles.Default.pipe(Layer.provide([adapters, ChannelStore.Default]))),
-    Layer.provideMerge(ownershipLayer(timeout)),
+    Layer.provideMerge(ownershipLayer(timeout, knowledge)),
     Layer.provideMerge(Layer.mergeAll(inbox, ContactStore.Default, ChannelConversationStore.Default)),
     Layer.provideMerge(QueueTable.layerTable)
   )

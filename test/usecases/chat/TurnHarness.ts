@@ -152,7 +152,7 @@ export const settings = (timeout: Duration.DurationInput = "10 seconds", runtime
     drain: Duration.seconds(5)
   })
 
-type Knowledge = Layer.Layer<VectorSearch | Embedder, never, Script | SqlClient.SqlClient>
+export type Knowledge = Layer.Layer<VectorSearch | Embedder, never, Script | SqlClient.SqlClient>
 
 /** One process that runs turns; `knowledge` is what it searches, scripted where none is given. */
 export const turnLayer = (

@@ -39,6 +39,11 @@ export const createChannel = (agentId: string, body: typeof CreateChannel.Encode
 export const setChannelActive = ({ id, version }: Channel, active: boolean) =>
   call<unknown, typeof PatchChannel.Encoded>("PATCH", `/api/channels/${id}`, { body: { active }, version })
 
+export const setReadableSources = (
+  { id, version }: Channel,
+  body: Pick<typeof PatchChannel.Encoded, "sourceScope">
+) => call<unknown, typeof PatchChannel.Encoded>("PATCH", `/api/channels/${id}`, { body, version })
+
 /** The service checks the new token at the provider before it stores it. */
 export const replaceToken = ({ id, version }: Channel, accessToken: string) =>
   call<unknown, typeof PatchChannel.Encoded>("PATCH", `/api/channels/${id}`, {

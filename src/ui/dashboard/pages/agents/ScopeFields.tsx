@@ -1,4 +1,4 @@
-/** The sources that a key may read. They are chosen at creation and cannot be changed. */
+/** The sources that a key, a widget or a channel may read. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import type { Key } from "../../api/Keys.ts"
 import { sources } from "../../api/Sources.ts"
@@ -33,11 +33,20 @@ export interface ScopeFieldValues {
 
 export const noScope: ScopeFieldValues = { limited: false, labels: "", sourceIds: [] }
 
-/** The scope as it is sent. */
+/** The fields of a stored scope. */
+export const scopeFieldsOf = (scope: Key["sourceScope"]): ScopeFieldValues =>
+  scope === null
+    ? noScope
+    : { limited: true, labels: formatLabels(scope.labels ?? []), sourceIds: scope.sourceIds ?? [] }
+
+/** The scope as it is sent. Nothing is sent for every source. */
 export const scopeOf = ({ labels, limited, sourceIds }: ScopeFieldValues) =>
   limited
     ? { sourceScope: { labels: parseLabels(labels), ...(sourceIds.length === 0 ? {} : { sourceIds }) } }
     : {}
+
+/** The scope as it is sent, null for every source. */
+export const scopeOrNull = (value: ScopeFieldValues) => ({ sourceScope: null, ...scopeOf(value) })
 
 /** Paths of validation issues of a scope. */
 export const scopePaths = ["sourceScope.labels", "sourceScope.sourceIds"] as const

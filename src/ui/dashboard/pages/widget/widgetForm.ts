@@ -1,9 +1,8 @@
 /** Converts the widget's settings between the form and what is stored. */
 import type { PatchWidget } from "../../../../domain/agents/Widget.ts"
 import type { Look, Widget } from "../../api/Widgets.ts"
-import { noScope, scopeOf, type ScopeFieldValues } from "../agents/ScopeFields.tsx"
+import { scopeFieldsOf, scopeOrNull, type ScopeFieldValues } from "../agents/ScopeFields.tsx"
 import { parseOrigins, validOrigins } from "../agents/parseOrigins.ts"
-import { formatLabels } from "../sources/LabelsField.tsx"
 import { linesOf } from "../../forms/lines.ts"
 
 const maxSuggestions = 4
@@ -24,11 +23,6 @@ export interface WidgetForm extends ScopeFieldValues {
   readonly linkUrl: string
   readonly origins: string
 }
-
-const scopeFieldsOf = (scope: Widget["sourceScope"]): ScopeFieldValues =>
-  scope === null
-    ? noScope
-    : { limited: true, labels: formatLabels(scope.labels ?? []), sourceIds: scope.sourceIds ?? [] }
 
 export const formOf = ({ allowedOrigins, look, sourceScope }: Widget): WidgetForm => ({
   ...scopeFieldsOf(sourceScope),
@@ -74,8 +68,7 @@ export const previewOf = (
 
 export const patchOf = (form: WidgetForm): typeof PatchWidget.Encoded => ({
   ...lookOf(form),
-  sourceScope: null,
-  ...scopeOf(form),
+  ...scopeOrNull(form),
   allowedOrigins: validOrigins(parseOrigins(form.origins))
 })
 

@@ -1,15 +1,15 @@
 /** A new token for a channel's account, in place of one that has expired or was revoked. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { isOutdated } from "../../api/Client.ts"
-import { type Channel, channels, replaceToken } from "../../api/Channels.ts"
-import { Button } from "../../components/Button.tsx"
-import { Actions } from "../../components/Dialog.tsx"
-import { TextField } from "../../components/Field.tsx"
-import { Form } from "../../forms/Form.tsx"
-import { useIssues } from "../../forms/useIssues.ts"
-import { commonTexts } from "../../text/commonTexts.ts"
-import { texts, useText } from "../../text/Language.tsx"
+import { isOutdated } from "../../../api/Client.ts"
+import { type Channel, channels, replaceToken } from "../../../api/Channels.ts"
+import { Button } from "../../../components/Button.tsx"
+import { Actions } from "../../../components/Dialog.tsx"
+import { TextField } from "../../../components/Field.tsx"
+import { Form } from "../../../forms/Form.tsx"
+import { useIssues } from "../../../forms/useIssues.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
+import { texts, useText } from "../../../text/Language.tsx"
 
 const words = texts(
   {
