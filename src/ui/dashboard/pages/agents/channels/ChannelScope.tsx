@@ -12,7 +12,6 @@ import { texts, useText } from "../../../text/Language.tsx"
 import {
   ScopeFields,
   scopeFieldsOf,
-  type ScopeFieldValues,
   scopeOrNull,
   scopePaths,
   scopeText,
@@ -28,17 +27,6 @@ const words = texts(
     help: "Durch Kommas getrennt. Antworten nutzen Quellen mit mindestens einem davon und solche ohne Etikett.",
     all: "alle, auch mit Etikett"
   }
-)
-
-interface FieldsProps {
-  readonly agentId: string
-  readonly value: ScopeFieldValues
-  readonly onChange: (value: Partial<ScopeFieldValues>) => void
-  readonly errorOf: (path: (typeof scopePaths)[number]) => string | undefined
-}
-
-export const ChannelScopeFields = (props: FieldsProps) => (
-  <ScopeFields {...props} help={useText(words).help} />
 )
 
 /** Says which sources a channel reads, unless they are those without labels. */
@@ -59,6 +47,7 @@ interface Props {
 }
 
 export const ScopeForm = ({ agentId, channel, onClose }: Props) => {
+  const t = useText(words)
   const common = useText(commonTexts)
   const queries = useQueryClient()
   const [value, setValue] = useState(() => scopeFieldsOf(channel.sourceScope))
@@ -75,8 +64,9 @@ export const ScopeForm = ({ agentId, channel, onClose }: Props) => {
   const { errorOf, general } = useIssues(save.error, scopePaths)
   return (
     <Form onSubmit={() => save.mutate()} problem={general}>
-      <ChannelScopeFields
+      <ScopeFields
         agentId={agentId}
+        help={t.help}
         value={value}
         onChange={(changes) => setValue((before) => ({ ...before, ...changes }))}
         errorOf={errorOf}

@@ -15,8 +15,6 @@ import { Form } from "../../../forms/Form.tsx"
 import { useDraft } from "../../../forms/useDraft.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
 import { texts, useText } from "../../../text/Language.tsx"
-import { ChannelScopeFields } from "./ChannelScope.tsx"
-import { noScope, scopeOrNull, scopePaths } from "../ScopeFields.tsx"
 
 const words = texts(
   {
@@ -87,10 +85,7 @@ const emptyForm = {
   address: "",
   server: "",
   user: "",
-  senders: defaultSenderRule(),
-  ...noScope,
-  // Anyone may write on a channel: without a choice, only sources without labels.
-  limited: true
+  senders: defaultSenderRule()
 }
 
 /** Channels whose deliveries are signed with a secret of the provider. */
@@ -101,7 +96,6 @@ const requestOf = (value: typeof emptyForm) => {
   return {
     channel,
     accessToken,
-    ...scopeOrNull(value),
     ...(hasEnteredAccountId(channel) ? { externalId } : {}),
     ...(isSigned(channel) ? { secrets: { signingSecret } } : {}),
     ...(channel === "email" ? { settings: { address, server, user, senders } } : {})
@@ -120,8 +114,7 @@ const fieldPaths = [
   "secrets.signingSecret",
   "settings.address",
   "settings.server",
-  "settings.user",
-  ...scopePaths
+  "settings.user"
 ] as const
 
 const MailboxFields = ({ change, errorOf, value }: MailboxProps) => {
@@ -229,7 +222,6 @@ export const CreateChannel = ({
           error={errorOf("secrets.signingSecret")}
         />
       ) : null}
-      <ChannelScopeFields agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
       <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
     </Form>
   )
