@@ -14,6 +14,7 @@ import { clearStoredAnswers } from "../accounts/ManageAnswers.ts"
 import { clearAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 import { lastChange } from "./Activity.ts"
+import { retryDeadlocks } from "../Deadlock.ts"
 import { isoTime } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
@@ -234,7 +235,8 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         return "erased" as const
       },
       sql.withTransaction,
-      Effect.catchTag("SqlError", Effect.die)
+      Effect.catchTag("SqlError", Effect.die),
+      (erasing) => retryDeadlocks(erasing)
     )
 
     return { list, find, aliases, deliveries, conversations, messages, notes, runs, erase } as const
