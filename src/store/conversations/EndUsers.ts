@@ -170,14 +170,18 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
 
     /**
      * Deletes the delivered events of the person, and their jobs, whose serial keys have an alias. A job that runs
-     * loses its key when it completes.
+     * loses its key.
      */
     const eraseDeliveries = (scope: TenantScope, id: EndUserId) =>
       sql`/* every tenant: directory */
-        with erased as (delete from channel_inbox i where ${isOfPerson(scope, id)} returning i.id)
-        delete from queue_jobs where id in (
-          select j.id from queue_jobs j join erased on erased.id = j.payload ->> 'inboxId'
-          where j.queue = 'channel-inbound' and j.state <> 'active' for update of j skip locked)`
+        with erased as (delete from channel_inbox i where ${isOfPerson(scope, id)} returning i.id),
+        jobs as materialized (
+          select j.id, j.state from queue_jobs j join erased on erased.id = j.payload ->> 'inboxId'
+          where j.queue = 'channel-inbound' for update of j skip locked
+        ), running as (
+          update queue_jobs set serial_key = null where id in (select id from jobs where state = 'active')
+        )
+        delete from queue_jobs where id in (select id from jobs where state <> 'active')`
 
     /** Files of all the person's conversations. */
     const filesOf = ({ tenantId }: TenantScope, id: EndUserId) =>
