@@ -13,7 +13,7 @@ export const mayBeVisitor = (sql: SqlClient.SqlClient, { visitor }: Pick<ReadSco
   visitor === undefined ? sql`true` : sql`coalesce(e.external_id = ${visitor}, true)`
 
 /** False for the conversation `c` if the token names a visitor who is not its person. For lists, which need no id. */
-export const isOfVisitor = (sql: SqlClient.SqlClient, { visitor }: Pick<ReadScope, "visitor">) =>
+export const isOfVisitor = (sql: SqlClient.SqlClient, { visitor }: Visitor) =>
   visitor === undefined
     ? sql`true`
     : sql`exists (

@@ -11,6 +11,7 @@ import { EndUserId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { clearStoredAnswers } from "../accounts/ManageAnswers.ts"
+import { isOwnEvent } from "../channels/EventOwners.ts"
 import { clearAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 import { lastChange } from "./Activity.ts"
@@ -166,7 +167,8 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       lines(sql`/* every tenant: directory */
         select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
           'receivedAt', ${isoTime(sql, sql`i.received_at`)}, 'raw', i.raw) as line
-        from channel_inbox i where i.id > ${after} and ${isOfPerson(scope, id)} order by i.id limit ${limit}`)
+        from channel_inbox i where i.id > ${after} and ${isOfPerson(scope, id)} and ${isOwnEvent(sql, scope)}
+        order by i.id limit ${limit}`)
 
     /**
      * Deletes the delivered events of the person, and their jobs, whose serial keys have an alias. A job that runs
