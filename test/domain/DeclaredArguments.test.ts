@@ -17,7 +17,7 @@ test("Placeholders, required names and the properties of combined schemas are de
   expect(declaredIn({ type: "object" }, "https://shop.example/{id}?page={page}")).toEqual(["id", "page"])
   expect(declaredIn({ type: "object", required: ["page"] })).toEqual(["page"])
   const [one, other] = [{ properties: { id: {} } }, { anyOf: [{ required: ["page"] }] }]
-  for (const combined of [{ allOf: [one, other] }, { oneOf: [one, other] }, { if: one, then: other }])
+  for (const combined of [{ allOf: [one, other] }, { oneOf: [one, other] }, { if: one, else: other }])
     expect(declaredIn({ type: "object", ...combined })).toEqual(["id", "page"])
   expect(declaredIn({ type: "object", dependentSchemas: { other: one }, else: other })).toEqual([
     "id",
