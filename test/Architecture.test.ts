@@ -243,6 +243,7 @@ const onlyTested: Readonly<Record<string, ReadonlyArray<string>>> = {
   "app/cli/doctor/Database.ts": ["clockFinding"],
   "app/cli/doctor/Files.ts": ["diskFinding"],
   "app/cli/doctor/Services.ts": ["redisFindings"],
+  "capabilities/RateLimiter/Sql.ts": ["removeExpired"],
   "domain/agents/evaluation/Judge.ts": ["containsFact", "isRefusal", "matchesDocument"],
   "store/channels/InboundEvents.ts": ["encodeEvent"],
   "capabilities/VectorSearch/PgvectorRecall.ts": ["recallMetric"],

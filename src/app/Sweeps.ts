@@ -93,6 +93,7 @@ export const start = Effect.gen(function* () {
     idlePause,
     retention.sweepPassages
   )
+  yield* repeatRounds("The removal of old mails to the operator", Duration.hours(1), retention.sweepMails)
   const storage = yield* StorageCount
   yield* repeatRounds("The count of what tenants store", Duration.minutes(10), storage.sweep)
   yield* repeatRounds("The removal of ended widget sessions", Duration.hours(1), sessions.prune)

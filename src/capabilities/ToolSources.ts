@@ -67,7 +67,9 @@ export interface SourcedTool {
   readonly declaration: ToolDeclaration
   /** Time-out of one call, in milliseconds. The turn interrupts the call then, and when the turn is cancelled. */
   readonly timeoutMillis: number
-  /** Its answer is bounded in size. `input` fits the declared parameters. */
+  /** The arguments that are sent, of those of the model. All by default. */
+  readonly sent?: (input: JsonObject) => JsonObject
+  /** Its answer is bounded in size. `input` fits the declared parameters, and has only what is sent. */
   readonly call: (input: JsonObject, progress: Progress) => Effect.Effect<JsonValue, ToolFailure>
 }
 

@@ -2,14 +2,21 @@
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
+import * as HttpRouter from "@effect/platform/HttpRouter"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as Layer from "effect/Layer"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { createSpoke } from "../../src/app/library/Library.ts"
+import { authentication } from "../../src/app/library/Owner.ts"
 import type { Spoke } from "../../src/client/Spoke.ts"
-import { currentOwner } from "../../src/concurrency/CurrentOwner.ts"
+import { currentOwner, withOwner } from "../../src/concurrency/CurrentOwner.ts"
+import type { SessionUser } from "../../src/domain/accounts/Access.ts"
+import { TenantId, UserId } from "../../src/domain/Ids.ts"
 import { AuditLog, AuditLogSql } from "../../src/effect.ts"
+import { OperatorAuth } from "../../src/http/Auth.ts"
+import { TenantGate } from "../../src/usecases/operations/moves/TenantGate.ts"
 
 const root = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-audit-"))
 const url = "http://spoke.test"
@@ -19,6 +26,29 @@ interface Entry {
   readonly tenantId: string
   readonly owner: string
 }
+
+it("A request of the host to the operator's routes is work of the operator", async () => {
+  const owner: SessionUser = {
+    userId: UserId.make("mbr_1"),
+    tenantId: TenantId.make("ten_1"),
+    email: "owner@example.com",
+    role: "owner",
+    session: null
+  }
+  const gate = Layer.mock(TenantGate, { _tag: "usecases/operations/TenantGate", enter: () => Effect.void })
+  const working = Effect.flatMap(OperatorAuth, (authenticated) =>
+    Effect.zipRight(authenticated, FiberRef.get(currentOwner))
+  )
+  const request = HttpServerRequest.fromWeb(new Request(`${url}/api/operator/queues`))
+  const found = working.pipe(
+    Effect.provide(authentication(owner).pipe(Layer.provide(gate))),
+    Effect.provideService(HttpServerRequest.HttpServerRequest, request),
+    Effect.provideService(HttpServerRequest.ParsedSearchParams, {}),
+    Effect.provideService(HttpRouter.RouteContext, HttpRouter.RouteContext.of(undefined as never)),
+    withOwner("unknown")
+  )
+  expect(await Effect.runPromise(Effect.scoped(found))).toBe("operator")
+})
 
 describe("The audit log of a host", () => {
   const entries: Array<Entry> = []

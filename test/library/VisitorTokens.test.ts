@@ -402,6 +402,24 @@ describe("A visitor", () => {
     expect([unstored.status, unstored.data.endUserId]).toEqual([200, undefined])
   })
 
+  it("lists their own conversations alone, not those of people without a name either", async () => {
+    const { secret } = await keyOf(["chat"])
+    const visitor = by(secret, await tokenOf({ externalEndUserId: "customer-30" }))
+    const started = async (headers: Readonly<Record<string, string>>, body: object = {}) =>
+      (await send("POST", "/v1/chat", headers, { message: question, ...body })).data
+    const anonymous = await started(by(secret, await tokenOf({})))
+    await started(by(secret, await tokenOf({ externalEndUserId: "customer-31" })))
+    const own = await started(visitor)
+    for (const filter of ["", `?endUserId=${own.endUserId}`]) {
+      const { data } = await send("GET", `/v1/conversations${filter}`, visitor)
+      expect(data.conversations.map(({ id }: { readonly id: string }) => id)).toEqual([own.conversationId])
+    }
+    const { data } = await send("GET", `/v1/conversations?endUserId=${anonymous.endUserId}`, visitor)
+    expect(data.conversations).toEqual([])
+    // Whoever knows the id began it, perhaps before they signed in.
+    expect((await send("GET", `/v1/conversations/${anonymous.conversationId}`, visitor)).status).toBe(200)
+  })
+
   it("neither continues the chat of another one nor has its last message answered again", async () => {
     const { secret } = await keyOf(["chat"])
     const other = by(secret, await tokenOf({ externalEndUserId: "customer-26" }))

@@ -368,6 +368,7 @@ it("Statements over all tenants name their purpose, and are the exceptions of th
   expect([...used].filter((name) => !everyTenantWork.includes(name))).toEqual([])
   // Fragments, whose statements say so.
   const fragments = [
+    "store/channels/EventOwners.ts isOwnEvent",
     "store/conversations/EndUsers.ts isOfPerson",
     "store/knowledge/VectorIndexes.ts largestAgents"
   ]

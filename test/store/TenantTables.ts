@@ -148,6 +148,8 @@ const directory = {
   "store/conversations/EndUsers.ts isOfPerson": ["channels o"],
   "store/conversations/EndUsers.ts deliveries": ["channels o"],
   "store/conversations/EndUsers.ts eraseDeliveries": ["channels o"],
+  "store/channels/EventOwners.ts isOwnEvent": ["channels o"],
+  "store/moves/HeldJobs.ts readEvents": ["channels o"],
   "store/moves/HeldJobs.ts removeEvents": ["channels o"]
 }
 

@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { workFor } from "../../concurrency/CurrentOwner.ts"
 import { type Caller, hostKey, type SessionUser } from "../../domain/accounts/Access.ts"
 import { ValidationError } from "../../domain/Errors.ts"
 import { AgentId, TenantId, UserId } from "../../domain/Ids.ts"
@@ -82,7 +83,7 @@ export const authentication = (owner: SessionUser) =>
         Layer.succeed(ManageAuth, user),
         Layer.succeed(CallerAuth, Effect.as(enter, { _tag: "User", user: owner } satisfies Caller)),
         Layer.succeed(SameOrigin, Effect.void),
-        Layer.succeed(OperatorAuth, Effect.succeed({ actor: "operator" as const }))
+        Layer.succeed(OperatorAuth, Effect.as(workFor("operator"), { actor: "operator" as const }))
       )
     })
   )

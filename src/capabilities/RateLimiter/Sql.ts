@@ -2,6 +2,7 @@
  * {@link RateLimiter} in the table `rate_counters`: one statement, which reads the clock once it holds the row lock.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -23,6 +24,20 @@ const Row = Schema.Struct({
   granted: Schema.Boolean,
   now: Schema.Number
 })
+
+/** Maximum number of counters that one statement removes. */
+const maxRemoved = 1_000
+
+/** Removes counters that count nothing any more. True when there may be more. */
+export const removeExpired = (sql: SqlClient.SqlClient): Effect.Effect<boolean, SqlError> =>
+  Effect.map(
+    sql`
+      with old as materialized (
+        select name from rate_counters where expires_at < clock_timestamp() limit ${maxRemoved}::int for update skip locked
+      )
+      delete from rate_counters c using old where c.name = old.name returning c.name`,
+    (rows) => rows.length === maxRemoved
+  )
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
@@ -64,11 +79,10 @@ const make = Effect.gen(function* () {
     }
   })
 
-  const removeExpired = sql`delete from rate_counters where expires_at < clock_timestamp()`.pipe(
+  yield* removeExpired(sql).pipe(
+    Effect.repeat({ while: (hasMore) => hasMore }),
     Effect.catchAllCause((cause) => Effect.logWarning("Old counts of requests were not removed", cause)),
-    Effect.withTracerEnabled(false)
-  )
-  yield* removeExpired.pipe(
+    Effect.withTracerEnabled(false),
     Effect.delay("1 minute"),
     Effect.repeat(Schedule.spaced("10 minutes")),
     Effect.forkScoped

@@ -1,6 +1,7 @@
 /** Tools that send one HTTP request. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { declaredArguments } from "../../domain/agents/DeclaredArguments.ts"
 import { toolFailure } from "../../domain/agents/ToolFailure.ts"
 import * as Json from "../../domain/Json.ts"
 import type { JsonValue } from "../../domain/Text.ts"
@@ -34,6 +35,7 @@ export const httpSource: Effect.Effect<ToolSource, never, OutboundHttp> = Effect
         {
           declaration: { name, description, parameters },
           timeoutMillis: timeout * 1_000,
+          sent: (input) => declaredArguments(definition, input),
           call: Effect.fn("ToolSources.http")(function* (input) {
             const request = yield* requestOf(target, parameters, input, yield* bound)
             const headers = { ...request.headers, ...Exchange.headersFor(definition, yield* credential) }

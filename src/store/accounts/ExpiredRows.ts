@@ -1,4 +1,4 @@
-/** Removes rows that are older than the limits of their tenant, in bounded batches of each kind. */
+/** Removes rows that are older than the limits of their tenant or the installation, in bounded batches of each kind. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Fragment } from "@effect/sql/Statement"
 import * as Clock from "effect/Clock"
@@ -163,6 +163,15 @@ export class ExpiredRows extends Effect.Service<ExpiredRows>()("store/accounts/E
       return more.includes(true)
     })
 
-    return { remove } as const
+    /** Mails to the operator. True when there is more to remove. */
+    const removeMails = (days: number) =>
+      removesFullBatch(sql`
+        with old as materialized (
+          select id from email_logs where created_at < ${daysAgo(days)} and tenant_id is null
+          order by created_at limit ${batchSize} for update skip locked
+        )
+        delete from email_logs l using old where l.id = old.id returning l.id`)
+
+    return { remove, removeMails } as const
   })
 }) {}

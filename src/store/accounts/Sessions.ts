@@ -33,6 +33,8 @@ const Row = Schema.Struct({
   createdAt: Schema.DateTimeUtcFromDate,
   expiresAt: Schema.DateTimeUtcFromDate
 })
+/** Maximum number of expired sessions that one sign-in deletes. */
+const maxRemoved = 100
 /** Maximum number of sessions in a list. */
 const maxListed = 100
 
@@ -43,13 +45,18 @@ export class SessionStore extends Effect.Service<SessionStore>()("store/accounts
     const sql = yield* SqlClient.SqlClient
 
     /**
-     * Opens a session of the user, and deletes expired sessions of all users. False when `passwordHash` is no longer
+     * Opens a session of the user, and deletes some expired sessions of all users. False when `passwordHash` is no longer
      * the user's.
      */
     const insert = (session: NewSession) =>
       // The lock waits for a concurrent change of the password, which ends the sessions of the old one.
       sql`/* every tenant: sweep */
-        with expired as (delete from user_sessions where expires_at <= now() and tenant_is_swept(tenant_id))
+        with old as materialized (
+          select tenant_id, token_hash from user_sessions where expires_at <= now() and tenant_is_swept(tenant_id)
+          order by expires_at limit ${maxRemoved}::int for update skip locked
+        ), expired as (
+          delete from user_sessions s using old where (s.tenant_id, s.token_hash) = (old.tenant_id, old.token_hash)
+        )
         insert into user_sessions (tenant_id, token_hash, user_id, expires_at, method, address, device)
         select u.tenant_id, ${session.fingerprint}::bytea, id,
           now() + make_interval(secs => ${Duration.toSeconds(session.lifetime)}),

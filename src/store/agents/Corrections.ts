@@ -1,6 +1,7 @@
 /** Drafts of curated answers, and their results. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { opaque } from "../../concurrency/OpaqueValue.ts"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
@@ -12,6 +13,8 @@ import type { TestCaseId } from "../../domain/agents/TestCase.ts"
 import { RunId, SourceId } from "../../domain/Ids.ts"
 import type { Page } from "../../domain/Page.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
+import { lockRuns } from "../chat/AgentRuns.ts"
+import { retryDeadlocks } from "../Deadlock.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
@@ -56,22 +59,26 @@ export class CorrectionStore extends Effect.Service<CorrectionStore>()("store/ag
       k.source_id as "sourceId", k.case_id as "caseId", k.author, k.created_at as "createdAt", k.updated_at as "updatedAt",
       k.approved_at as "approvedAt"`
 
-    /** False when the agent has `max` drafts or more. */
+    /** `full` when the agent has `max` drafts or more, `missing` when one of the turns was erased. */
     const insert = Effect.fn("CorrectionStore.insert")(
       function* ({ agentId, tenantId }: AgentScope, made: NewCorrection, max: number) {
         yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for no key update`
         const drafts = yield* sql`
         select 1 from corrections where tenant_id = ${tenantId} and agent_id = ${agentId} and approved_at is null
         limit ${max}`
-        if (drafts.length >= max) return false
+        if (drafts.length >= max) return "full" as const
+        const runIds = new Set([made.runId, made.replyRunId].filter(Predicate.isNotNull))
+        if (!(yield* lockRuns(sql, { tenantId }, runIds))) return "missing" as const
         yield* sql`
         insert into corrections (tenant_id, id, agent_id, run_id, reply_run_id, run_ids, question, answer, origin, author)
         values (${tenantId}, ${made.id}, ${agentId}, ${made.runId}, ${made.replyRunId}, ${toJsonb(made.runIds)}::jsonb,
           ${made.question}, ${made.answer}, ${made.origin}, ${authorJson(made.author)}::jsonb)`
-        return true
+        return "made" as const
       },
       sql.withTransaction,
-      Effect.orDie
+      Effect.orDie,
+      // An erasure locks the turns in any order.
+      (inserting) => retryDeadlocks(inserting)
     )
 
     /** None when the tenant has no such correction. */

@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
@@ -12,6 +13,8 @@ import type { Page } from "../../domain/Page.ts"
 import { JsonObject } from "../../domain/Text.ts"
 import { toJsonb } from "../Jsonb.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
+import { lockRuns } from "../chat/AgentRuns.ts"
+import { retryDeadlocks } from "../Deadlock.ts"
 import * as Rows from "../Rows.ts"
 
 const Row = Schema.Struct({
@@ -51,12 +54,13 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
 
     /**
      * Stores all of them, in order. Stores none, and returns none, if the agent is not the tenant's or would have too
-     * many. Locks the agent's row, so that two requests cannot both use the last places.
+     * many. Locks the agent's row, so that two requests cannot both use the last places. `missing` when a run of theirs
+     * was erased.
      */
     const insert = (
       { agentId, tenantId }: AgentScope,
       cases: ReadonlyArray<NewTestCase>
-    ): Effect.Effect<ReadonlyArray<TestCase>> =>
+    ): Effect.Effect<ReadonlyArray<TestCase> | "missing"> =>
       Effect.gen(function* () {
         const rows = cases.map(({ fields, ...row }) => ({
           ...row,
@@ -64,6 +68,8 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
           responseSchema: schemaText(fields)
         }))
         yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for no key update`
+        const runIds = new Set(cases.map(({ runId }) => runId).filter(Predicate.isNotNull))
+        if (!(yield* lockRuns(sql, { tenantId }, runIds))) return "missing" as const
         return yield* sql`
           insert into test_cases (
             id, tenant_id, agent_id, question, expect_sources, expect_facts, expect_refusal, expect_grounding,
@@ -79,7 +85,7 @@ export class TestCaseStore extends Effect.Service<TestCaseStore>()("store/agents
               where t.tenant_id = ${tenantId} and t.agent_id = ${agentId}) + ${cases.length}::int
               <= ${maxTestCases}
           returning ${columns}`.pipe(Rows.all(Row))
-      }).pipe(sql.withTransaction, Effect.orDie, Effect.withSpan("TestCaseStore.insert"))
+      }).pipe(sql.withTransaction, Effect.orDie, retryDeadlocks, Effect.withSpan("TestCaseStore.insert"))
 
     /** None when the tenant has no such case. */
     const update = (

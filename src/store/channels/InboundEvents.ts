@@ -191,7 +191,10 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
         where j.queue = ${queueName} and j.serial_key = ${serialKeyOf(event)} and j.state in ('waiting', 'active')
           and i.state = 'queued' and i.event ->> '_tag' = 'Message' limit 1`.pipe(Rows.any)
 
-    /** Deletes expired claims, and events settled 30 days ago. True when there may be more. */
+    /**
+     * Deletes expired claims, events settled 30 days ago, and failed jobs without an event, whose serial keys have an
+     * alias. True when there may be more.
+     */
     const prune = Effect.gen(function* () {
       // Ids begin with their creation time.
       const old = typeId("inb", (yield* Clock.currentTimeMillis) - Duration.toMillis(retention))
@@ -204,7 +207,15 @@ export class InboundEvents extends Effect.Service<InboundEvents>()("store/channe
           select id from channel_inbox where id < ${old} and state <> 'queued' order by id
           limit ${pruneBatchSize}::int for update skip locked
         )) returning id`
-      return keys.length === pruneBatchSize || rows.length === pruneBatchSize
+      const jobs = yield* sql`
+        delete from queue_jobs where id = any (array(
+          select j.id from queue_jobs j
+          where j.queue = ${queueName} and j.state = 'failed'
+            and not exists (select from channel_inbox i where i.id = j.payload ->> 'inboxId')
+            and j.payload ->> 'inboxId' is not null
+          limit ${pruneBatchSize}::int for update of j skip locked
+        )) returning id`
+      return [keys, rows, jobs].some(({ length }) => length === pruneBatchSize)
     })
 
     return { accept, event, markProcessed, markFailed, removeFiles, hasWaitingMessage, prune } as const

@@ -1,10 +1,12 @@
 /** Reading, following and stopping runs. store/chat/Turns starts and settles them. */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { forTenants } from "../../concurrency/TenantSession.ts"
 import type { AgentScope, ReadScope } from "../../domain/accounts/Access.ts"
+import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { RunEvent, RunStatus, RunTrace } from "../../domain/chat/AgentRun.ts"
 import { Citation } from "../../domain/chat/ChatTurn.ts"
 import type { ChatId } from "../../domain/chat/UiChat.ts"
@@ -49,6 +51,19 @@ export interface RunEvents {
 
 const Status = Schema.Struct({ status: RunStatus })
 const Named = Schema.Struct({ id: RunId })
+
+/** Keeps the runs until the transaction ends. False if one of them does not exist, or was erased with its person. */
+export const lockRuns = (
+  sql: SqlClient.SqlClient,
+  { tenantId }: TenantScope,
+  ids: ReadonlySet<RunId>
+): Effect.Effect<boolean, SqlError> =>
+  ids.size === 0
+    ? Effect.succeed(true)
+    : Effect.map(
+        sql`select 1 from agent_runs where tenant_id = ${tenantId} and id in ${sql.in([...ids])} for key share`,
+        (rows) => rows.length === ids.size
+      )
 
 export class AgentRunStore extends Effect.Service<AgentRunStore>()("store/chat/AgentRuns", {
   effect: Effect.gen(function* () {

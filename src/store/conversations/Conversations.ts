@@ -16,7 +16,7 @@ import {
 } from "../../domain/conversations/Conversation.ts"
 import { type ConversationId, MessageId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
-import { mayBeOfVisitor } from "../chat/Visitors.ts"
+import { isOfVisitor, mayBeOfVisitor } from "../chat/Visitors.ts"
 import { readableUnder } from "../knowledge/SourceScopeColumns.ts"
 import { lastChange } from "./Activity.ts"
 import * as Rows from "../Rows.ts"
@@ -112,6 +112,7 @@ export class ConversationStore extends Effect.Service<ConversationStore>()(
           scope,
           [
             ...inScope(scope),
+            isOfVisitor(sql, scope),
             ...(scope.channel === undefined ? [sql`c.channel <> 'test'`] : []),
             ...(after === undefined ? [] : [sql`c.id < ${after}`]),
             ...(endUserId === undefined ? [] : [sql`c.end_user_id = ${endUserId}`]),

@@ -11,9 +11,11 @@ import { EndUserId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import { ArtifactRef } from "../../domain/knowledge/Source.ts"
 import { clearStoredAnswers } from "../accounts/ManageAnswers.ts"
+import { isOwnEvent } from "../channels/EventOwners.ts"
 import { clearAnswers } from "../events/ReportedEvents.ts"
 import { passagesOf } from "../chat/RunPassages.ts"
 import { lastChange } from "./Activity.ts"
+import { retryDeadlocks } from "../Deadlock.ts"
 import { isoTime } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
@@ -165,18 +167,23 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
       lines(sql`/* every tenant: directory */
         select i.id, json_build_object('type', 'delivery', 'channel', i.channel, 'accountId', i.account_id,
           'receivedAt', ${isoTime(sql, sql`i.received_at`)}, 'raw', i.raw) as line
-        from channel_inbox i where i.id > ${after} and ${isOfPerson(scope, id)} order by i.id limit ${limit}`)
+        from channel_inbox i where i.id > ${after} and ${isOfPerson(scope, id)} and ${isOwnEvent(sql, scope)}
+        order by i.id limit ${limit}`)
 
     /**
      * Deletes the delivered events of the person, and their jobs, whose serial keys have an alias. A job that runs
-     * loses its key when it completes.
+     * loses its key.
      */
     const eraseDeliveries = (scope: TenantScope, id: EndUserId) =>
       sql`/* every tenant: directory */
-        with erased as (delete from channel_inbox i where ${isOfPerson(scope, id)} returning i.id)
-        delete from queue_jobs where id in (
-          select j.id from queue_jobs j join erased on erased.id = j.payload ->> 'inboxId'
-          where j.queue = 'channel-inbound' and j.state <> 'active' for update of j skip locked)`
+        with erased as (delete from channel_inbox i where ${isOfPerson(scope, id)} returning i.id),
+        jobs as materialized (
+          select j.id, j.state from queue_jobs j join erased on erased.id = j.payload ->> 'inboxId'
+          where j.queue = 'channel-inbound' for update of j skip locked
+        ), running as (
+          update queue_jobs set serial_key = null where id in (select id from jobs where state = 'active')
+        )
+        delete from queue_jobs where id in (select id from jobs where state <> 'active')`
 
     /** Files of all the person's conversations. */
     const filesOf = ({ tenantId }: TenantScope, id: EndUserId) =>
@@ -234,7 +241,8 @@ export class EndUserStore extends Effect.Service<EndUserStore>()("store/conversa
         return "erased" as const
       },
       sql.withTransaction,
-      Effect.catchTag("SqlError", Effect.die)
+      Effect.catchTag("SqlError", Effect.die),
+      (erasing) => retryDeadlocks(erasing)
     )
 
     return { list, find, aliases, deliveries, conversations, messages, notes, runs, erase } as const

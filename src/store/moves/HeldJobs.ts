@@ -7,6 +7,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type { HeldJob } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
+import { isOwnEvent } from "../channels/EventOwners.ts"
 import { toJsonb } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
@@ -23,10 +24,13 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
       array(select channel || ':' || external_id from channels where tenant_id = ${tenantId} and active)
     )`
 
-    /** True for a job `j` of the tenant. */
+    /** True for a job `j` of the tenant. An account may have been another tenant's when a job of it failed. */
     const isOfTenant = (tenantId: TenantId) => sql`(
       j.payload ->> 'tenantId' = ${tenantId} or split_part(j.owner, '/', 1) = ${tenantId}
-        or j.owner = any(${accountsOf(tenantId)})
+        or j.owner = any(${accountsOf(tenantId)}) and not exists (
+          select from channels own
+          where own.tenant_id = ${tenantId} and own.active and own.channel || ':' || own.external_id = j.owner
+            and own.created_at > j.created_at)
     )`
 
     const eventOf = sql`(select to_jsonb(i) from channel_inbox i where i.id = gone.payload ->> 'inboxId')`
@@ -144,11 +148,12 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
     const isOfAccounts = (tenantId: TenantId) =>
       sql`i.channel || ':' || i.account_id = any(${accountsOf(tenantId)})`
 
-    /** Events of the tenant's accounts that have been processed, in the order of their ids. */
+    /** Own events of the tenant's accounts that have been processed, in the order of their ids. */
     const readEvents = (tenantId: TenantId, after: string) =>
-      sql<{ readonly id: string; readonly event: unknown }>`
+      sql<{ readonly id: string; readonly event: unknown }>`/* every tenant: directory */
         select i.id, to_jsonb(i) as event from channel_inbox i
-        where i.id > ${after} and i.state <> 'queued' and ${isOfAccounts(tenantId)} order by i.id limit ${pageSize}::int`.pipe(
+        where i.id > ${after} and i.state <> 'queued' and ${isOfAccounts(tenantId)} and ${isOwnEvent(sql, { tenantId })}
+        order by i.id limit ${pageSize}::int`.pipe(
         Effect.orDie,
         Effect.map((found) => ({
           events: found.map(({ event }) => event),

@@ -14,6 +14,9 @@ import { addWeeks, dropWeeks } from "../../store/Partitions.ts"
 /** Maximum batches of one sweep. Tenants take turns, one batch each. */
 const maxBatches = 50
 
+/** Maximum days for which mails about failed jobs are kept, which belong to no tenant. */
+const maxMailDays = 90
+
 /** Days after which no run of a week is running any more. */
 const daysUntilSettled = 1
 /** Days after a limit of the installation until the week that holds a day has been dropped. */
@@ -100,6 +103,9 @@ export class RetentionLimits extends Effect.Service<RetentionLimits>()("usecases
     /** Removes passages that only runs of dropped weeks referred to. Returns true when there may be more. */
     const sweepPassages = passages.sweep
 
-    return { find, patch, sweep, sweepTraces, sweepTracesAt, sweepPassages } as const
+    /** Removes mails that belong to no tenant. Returns true when there are more. */
+    const sweepMails = rows.removeMails(Math.min(installation.emailLogs ?? maxMailDays, maxMailDays))
+
+    return { find, patch, sweep, sweepTraces, sweepTracesAt, sweepPassages, sweepMails } as const
   })
 }) {}

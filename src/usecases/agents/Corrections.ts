@@ -208,7 +208,9 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
         runId: request.question === undefined ? first.runId : null,
         runIds: asked.map(({ runId }) => runId)
       }
-      if (!(yield* store.insert(scope, row, maxDrafts))) return yield* tooManyCorrections()
+      const outcome = yield* store.insert(scope, row, maxDrafts)
+      if (outcome === "full") return yield* tooManyCorrections()
+      if (outcome === "missing") return yield* missingTurn()
       return yield* Effect.orDie(get(tenant, id))
     })
 

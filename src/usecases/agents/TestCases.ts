@@ -73,6 +73,7 @@ export class TestCases extends Effect.Service<TestCases>()("usecases/agents/Test
         return id === undefined ? [] : [{ id, origin, runId, fields }]
       })
       const made = yield* store.insert(agent, rows)
+      if (made === "missing") return yield* missingRun()
       return made.length === cases.length ? made : yield* tooManyTestCases()
     })
 

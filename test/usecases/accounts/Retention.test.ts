@@ -61,6 +61,38 @@ const swept = Effect.gen(function* () {
   while (yield* limits.sweep) continue
 })
 
+eachEngineLive("Mails that belong to no tenant", (it) => {
+  it.effect("are removed after 90 days, or after the limit of the installation if that is shorter", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const { tenantId } = yield* Fixtures.agent()
+      yield* sql`
+        insert into email_logs (id, tenant_id, recipient, kind, created_at)
+        select 'eml_' || lpad(n::text, 3, '0'), null, 'ops@example.com', 'job_failed:ingestion',
+          now() - make_interval(days => 91)
+        from generate_series(1, 250) n
+        union all select 'eml_twenty', null, 'ops@example.com', 'job_failed:ingestion', now() - interval '20 days'
+        union all select 'eml_new', null, 'ops@example.com', 'job_failed:ingestion', now() - interval '9 days'
+        union all select 'eml_tenant', ${tenantId}, 'ada@example.com', 'limit', now() - interval '91 days'`
+      const left = Effect.map(sql`select from email_logs`, (rows) => rows.length)
+      const sweep = (layer: typeof live) =>
+        Effect.provide(
+          Effect.flatMap(RetentionLimits, ({ sweepMails }) => sweepMails),
+          layer
+        )
+      expect([yield* sweep(live), yield* left]).toEqual([true, 53])
+      expect([yield* sweep(live), yield* left]).toEqual([false, 3])
+      expect([yield* sweep(limited({ emailLogs: 365 })), yield* left]).toEqual([false, 3])
+      yield* sweep(limited({ emailLogs: 10 }))
+      expect(yield* sql`select id from email_logs order by id`).toEqual([
+        { id: "eml_new" },
+        { id: "eml_tenant" }
+      ])
+    })
+  )
+})
+
 eachEngineLive("The expired data of a tenant", (it) => {
   it.effect("is empty until the tenant sets a limit", () =>
     Effect.gen(function* () {

@@ -70,6 +70,36 @@ eachEngineLive("A contact who is erased", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("is in no failed job, also if its event was removed before, or it was running", () =>
+    Effect.gen(function* () {
+      yield* channelOf(yield* Fixtures.agent())
+      const sql = yield* SqlClient.SqlClient
+      const { prune } = yield* InboundEvents
+      yield* receive(yield* message({ from: [phone(number)], text: "Hi" }))
+      yield* sql`delete from queue_jobs`
+      const failed = sql`
+        update queue_jobs set state = 'failed', finished_at = now(), lease_token = null, lease_until = null
+        where queue = 'channel-inbound'`
+      // An event of a month ago.
+      yield* accept(yield* message({ from: [phone(number)], text: "First" }))
+      yield* failed
+      yield* sql`update channel_inbox set id = 'inb_00' || substr(id, 7), state = 'failed' where state = 'queued'`
+      yield* sql`
+        update queue_jobs set payload = jsonb_build_object('inboxId', 'inb_00' || substr(payload ->> 'inboxId', 7))`
+      yield* accept(yield* message({ from: [phone(number)], text: "Second" }))
+      yield* sql`
+        update queue_jobs set state = 'active', lease_token = 'a', lease_until = now() + interval '1 minute'
+        where state = 'waiting'`
+      expect(yield* prune).toBe(false)
+      expect(yield* sql`select state from queue_jobs where queue = 'channel-inbound'`).toEqual([
+        { state: "active" }
+      ])
+      yield* erasePeople(sql, yield* EndUserStore)
+      yield* failed
+      expect(yield* tablesWith(number)).toEqual([])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("does not come back with an event that was being processed", () =>
     Effect.gen(function* () {
       yield* channelOf(yield* Fixtures.agent())

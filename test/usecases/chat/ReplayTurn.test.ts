@@ -155,6 +155,35 @@ eachEngineLive("A replay", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("uses the recorded answers whatever a model passes that the tool does not declare", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const server = yield* toolServer
+      const http = { url: `${server.url}/orders/{id}` }
+      const definition = yield* Schema.decodeUnknown(ToolDefinition)({ http })
+      yield* (yield* ToolStore).insert(scope, {
+        id: yield* newToolId,
+        name: "order",
+        definition,
+        secret: null
+      })
+      const { reply } = yield* Script
+      const calls = (input: Record<string, string>) => inTurn(asks("order", input), says("Done."))
+      yield* Ref.set(reply, calls({ id: "7", admin: "yes" }))
+      const { runId } = yield* ask(scope, "Where is my order 7?")
+      for (const input of [{ id: "7", admin: "yes" }, { id: "7" }]) {
+        yield* Ref.set(reply, calls(input))
+        expect(yield* replay(scope, String(runId))).toMatchObject([{ outcome: "same" }])
+      }
+      // A run that was recorded with all arguments.
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        update agent_run_events set payload = jsonb_set(payload, '{input,admin}', '"yes"')
+        where type = 'tool.started'`
+      expect(yield* replay(scope, String(runId))).toMatchObject([{ outcome: "same" }])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("offers the tools of the replaying version, and no others that were called originally", () =>
     Effect.gen(function* () {
       const scope = yield* Fixtures.agent()

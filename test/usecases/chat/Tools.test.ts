@@ -124,6 +124,7 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
       const scope = yield* Fixtures.agent()
       const server = yield* toolServer
       yield* give(scope, "orders", {
+        parameters: { type: "object", properties: { customer: {}, role: {}, page: {} } },
         http: { url: `${server.url}/orders?customer={account}&role=reader` },
         bindings: [{ from: "/account/id", to: "path:account" }]
       })
@@ -134,6 +135,41 @@ layer(TestDatabase, { excludeTestServices: true })("Tools in a turn", (it) => {
       expect(server.received.map(({ url }) => url)).toEqual([
         "/orders?customer=acct-778899&role=reader&page=2"
       ])
+    }).pipe(onFreshData(turnLayer()))
+  )
+
+  it.scoped("send the arguments that their parameters declare, which the trace shows, and no others", () =>
+    Effect.gen(function* () {
+      const scope = yield* Fixtures.agent()
+      const server = yield* toolServer
+      const parameters = { type: "object", properties: { page: { type: "string" } } }
+      const http = { url: `${server.url}/orders/{id}` }
+      yield* give(scope, "list", { parameters, http })
+      yield* give(scope, "change", { parameters, http: { ...http, method: "POST" } })
+      yield* give(scope, "any", { parameters: { ...parameters, additionalProperties: true }, http })
+      const { reply, requests } = yield* Script
+      const input = { id: "7", page: "2", customer: "acct-of-another" }
+      yield* Ref.set(reply, inTurn(asks(["list", input], ["change", input], ["any", input]), says("Done.")))
+      const parts = yield* run(scope)
+      expect(server.received.map(({ body, method, url }) => `${method} ${url} ${body}`).toSorted()).toEqual([
+        "GET /orders/7?page=2 ",
+        "GET /orders/7?page=2&customer=acct-of-another ",
+        'POST /orders/7 {"page":"2"}'
+      ])
+      const declared = { id: "7", page: "2" }
+      const shown = parts.flatMap((part) => (part._tag === "ToolCall" ? [[part.name, part.input]] : []))
+      const events = parts.flatMap((part) => (part._tag === "RunEvent" ? [part.event] : []))
+      const traced = events.flatMap(({ payload, type }) =>
+        type === "tool.started" ? [[payload?.["tool"], payload?.["input"]]] : []
+      )
+      for (const calls of [shown, traced])
+        expect(calls.toSorted()).toEqual([
+          ["any", input],
+          ["change", declared],
+          ["list", declared]
+        ])
+      // The provider gets the call as its model made it.
+      expect(JSON.stringify((yield* Ref.get(requests)).at(-1)?.prompt)).toContain("acct-of-another")
     }).pipe(onFreshData(turnLayer()))
   )
 

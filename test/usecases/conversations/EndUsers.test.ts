@@ -2,7 +2,9 @@ import { expect } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Chunk from "effect/Chunk"
 import * as DateTime from "effect/DateTime"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
@@ -151,7 +153,7 @@ const leftInInbox = Effect.gen(function* () {
   return rows.map(({ id }) => id)
 })
 
-eachEngineLive("the data of an end user", (it) => {
+eachEngineLive("the data of an end user", (it, engine) => {
   it.effect("is erased everywhere with the end user, and nobody else's is", () =>
     Effect.gen(function* () {
       yield* reset
@@ -272,6 +274,37 @@ eachEngineLive("the data of an end user", (it) => {
       // Its process has died: there is no writer left.
       yield* sql`update instances set lease_until = now() - interval '1 second'`
       yield* endUsers.erase(scope, endUserId)
+      expect(yield* dump).not.toContain(canary)
+    }).pipe(Effect.provide(Live))
+  )
+
+  // The embedded database has one connection: nothing waits there.
+  it.effect.skipIf(engine === "embedded")("is erased by a second attempt after a deadlock", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const id = yield* turn(scope, "ada@example.com", canary)
+      const [locked, crossing] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+      // Locks the turn, and then the person, whom the erasure has locked. Only the erasure detects deadlocks.
+      const other = yield* Effect.gen(function* () {
+        yield* sql`set local deadlock_timeout = '1min'`
+        yield* sql`select id from agent_runs where tenant_id = ${scope.tenantId} for update`
+        yield* Deferred.succeed(locked, undefined)
+        yield* Deferred.await(crossing)
+        yield* sql`select id from end_users where tenant_id = ${scope.tenantId} and id = ${id} for key share`
+      }).pipe(sql.withTransaction, Effect.fork)
+      yield* Deferred.await(locked)
+      const erasing = yield* Effect.fork((yield* EndUsers).erase(scope, id))
+      yield* sql`
+        select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%delete from end_users%'`.pipe(
+        Effect.repeat({ until: (rows) => rows.length > 0 }),
+        Effect.timeout("20 seconds")
+      )
+      yield* Deferred.succeed(crossing, undefined)
+      yield* Fiber.join(other)
+      yield* Fiber.join(erasing)
       expect(yield* dump).not.toContain(canary)
     }).pipe(Effect.provide(Live))
   )

@@ -21,7 +21,7 @@ export interface Divergence {
 const Started = Schema.Struct({
   toolCallId: Schema.String,
   tool: Schema.String,
-  input: Schema.Record({ key: Schema.String, value: Schema.Unknown })
+  input: JsonObject
 })
 const Completed = Schema.Struct({ toolCallId: Schema.String, output: Schema.Unknown })
 const Failed = Schema.Struct({
@@ -34,8 +34,6 @@ const decodeStarted = Schema.decodeUnknownOption(Started)
 const decodeCompleted = Schema.decodeUnknownOption(Completed)
 const decodeFailed = Schema.decodeUnknownOption(Failed)
 
-const keyOf = (tool: string, input: unknown): string => `${tool} ${canonical(input)}`
-
 const isJsonObject = Schema.is(JsonObject)
 
 /** A stored value as JSON. */
@@ -47,7 +45,10 @@ const asJson = (value: unknown): JsonValue => {
 type Answered = Either.Either<JsonValue, ToolFailure>
 
 /** The recorded answers by tool and input, in call order, and the names of all called tools. */
-const recordedAnswersOf = (events: ReadonlyArray<RecordedEvent>) => {
+const recordedAnswersOf = (
+  events: ReadonlyArray<RecordedEvent>,
+  keyOf: (tool: string, input: JsonObject) => string
+) => {
   const answers = new Map<string, Array<Answered>>()
   const names = new Set<string>()
   const open = new Map<string, Array<string>>()
@@ -85,6 +86,8 @@ const undescribedTool = (name: string): ToolDeclaration => ({
 /** The tools that a version of the agent offers. */
 export interface OfferedTools {
   readonly described: ReadonlyArray<ToolDeclaration>
+  /** As in a turn. */
+  readonly sent: TurnTools["sent"]
   /** Names of tools whose functions only their servers know. The functions are named after the tool. */
   readonly others: ReadonlyArray<string>
 }
@@ -95,10 +98,12 @@ export interface OfferedTools {
  */
 export const make = (
   events: ReadonlyArray<RecordedEvent>,
-  { described, others }: OfferedTools,
+  { described, others, sent }: OfferedTools,
   divergence: Deferred.Deferred<never, Divergence>
 ): TurnTools => {
-  const { answers, names } = recordedAnswersOf(events)
+  // Also of the recorded input: earlier versions sent and recorded everything that the model passed.
+  const keyOf = (tool: string, input: JsonObject) => `${tool} ${canonical(sent(tool, input))}`
+  const { answers, names } = recordedAnswersOf(events, keyOf)
   const known = new Set(described.map(({ name }) => name))
   const isOffered = (name: string) => !known.has(name) && others.some((tool) => isFunctionOf(tool, name))
   const diverge = (name: string) =>
@@ -111,6 +116,7 @@ export const make = (
     unavailable: [],
     leftOut: [],
     isRecorded: true,
+    sent,
     // Recorded answers were scrubbed before they were stored.
     scrubber: new Scrubber(new Set()),
     call: (name, input) =>

@@ -16,6 +16,7 @@ import type { Actor } from "../../../capabilities/AuditLog.ts"
 import { withSharedPermit } from "../../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../../concurrency/FairLimiter.ts"
 import type { AgentScope, Caller, ReadScope } from "../../../domain/accounts/Access.ts"
+import { declaredArguments } from "../../../domain/agents/DeclaredArguments.ts"
 import type { TestCaseFields } from "../../../domain/agents/TestCase.ts"
 import type { ReplayedRun, ReplayRequest } from "../../../domain/chat/ReplayedRun.ts"
 import { NotFound, ServiceUnavailable, noSuch, orNoSuch } from "../../../domain/Errors.ts"
@@ -100,8 +101,9 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
       chosen: Pick<ReplayTurn.ReplayAgent, "settings" | "version">
     ) {
       const { hasCurated, hasSources, hasTools } = yield* runs.resourcesOf(scope)
+      const stored = hasTools ? yield* tools.list(scope) : []
       const [remote, described] = Arr.partitionMap(
-        hasTools ? yield* tools.list(scope) : [],
+        stored,
         ({ definition: { description, http, parameters }, name }) =>
           http === undefined
             ? Either.left(name)
@@ -111,7 +113,16 @@ export class Replays extends Effect.Service<Replays>()("usecases/chat/replay/Rep
         ...chosen,
         hasCurated,
         hasSources,
-        tools: { described, others: [...remote, ...chosen.settings.tools] }
+        tools: {
+          described,
+          others: [...remote, ...chosen.settings.tools],
+          sent: (called, input) => {
+            const http = stored.find(
+              ({ definition, name }) => name === called && definition.http !== undefined
+            )
+            return http === undefined ? input : declaredArguments(http.definition, input)
+          }
+        }
       }
       return agent
     })

@@ -41,6 +41,7 @@ export const addTo = (turn: Turn, tools: TurnTools): TurnTools => {
   return {
     ...tools,
     declarations: [...declarations.filter((tool) => tool.name !== name), declaration],
+    sent: (tool, input) => (tool === name ? input : tools.sent(tool, input)),
     call: (tool, input, progress) => {
       if (tool !== name) return callOther(tool, input, progress)
       const reason = input?.["reason"]

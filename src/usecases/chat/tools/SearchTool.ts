@@ -73,6 +73,7 @@ export const addTo = (
   return {
     ...tools,
     declarations: [...tools.declarations.filter((tool) => tool.name !== name), declaration],
+    sent: (tool, input) => (tool === name ? input : tools.sent(tool, input)),
     uncut: new Set([name]),
     call: (tool, input, progress) =>
       tool === name ? Effect.suspend(() => searchFor(input)) : tools.call(tool, input, progress)

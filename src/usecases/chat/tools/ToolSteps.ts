@@ -75,7 +75,7 @@ const answer = CheapSpans.fn("ToolSteps.answer")(function* (
   refused: boolean
 ) {
   const name = tools.scrubber.text(call.name)
-  const input: JsonObject = tools.scrubber.object(call.input ?? {})
+  const input: JsonObject = tools.scrubber.object(tools.sent(call.name, call.input ?? {}))
   const about = { toolCallId: call.id, tool: name }
   yield* record(turn, "tool.started", "running", `Calling ${name}`, { ...about, input })
   yield* emit(turn, { _tag: "ToolCall", id: call.id, name, input })

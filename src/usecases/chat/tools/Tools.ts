@@ -53,6 +53,8 @@ export interface TurnTools {
   readonly unavailable: ReadonlyArray<MissingTool>
   /** Tools of which some functions are not offered, with the reason. */
   readonly leftOut: ReadonlyArray<MissingTool>
+  /** The arguments that a call sends, of those of the model. */
+  readonly sent: (name: string, input: JsonObject) => JsonObject
   /** Returns what the model may see of the call: the tool's answer or its failure. */
   readonly call: (
     name: string,
@@ -221,6 +223,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
       }
       const { callables, leftOut } = offeredOf(found)
 
+      const sent: TurnTools["sent"] = (name, input) => callables.get(name)?.sent?.(input) ?? input
       const call = CheapSpans.fn("ChatTools.call")(function* (
         name: string,
         input: JsonObject | null,
@@ -234,7 +237,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         const problems = Arguments.validationProblems(parameters, LongIntegers.toDoubles(parameters, input))
         if (problems.length > 0) return yield* refused("INVALID_ARGUMENTS", problems.join("; "))
         const { timeoutMillis } = found
-        const answer = yield* Effect.timeoutFail(found.call(input, progress), {
+        const answer = yield* Effect.timeoutFail(found.call(sent(name, input), progress), {
           duration: timeoutMillis,
           onTimeout: () =>
             toolFailure("TOOL_TIMEOUT", `no whole answer within ${timeoutMillis / 1_000} seconds`)
@@ -249,6 +252,7 @@ export class ChatTools extends Effect.Service<ChatTools>()("usecases/chat/tools/
         })),
         unavailable,
         leftOut,
+        sent,
         call,
         scrubber,
         isRecorded: false

@@ -75,7 +75,10 @@ layer(TestDatabase, { excludeTestServices: true })("Long integers in arguments",
       const server = yield* toolServer
       yield* give(scope, "web", { parameters, http: { method: "POST", url: `${server.url}/x` } })
       yield* give(scope, "path", { parameters, http: { url: `${server.url}/orders/{id}` } })
-      yield* give(scope, "loose", { http: { method: "POST", url: `${server.url}/y` } })
+      yield* give(scope, "loose", {
+        parameters: { type: "object", properties: { id: {}, ids: {}, text: {} } },
+        http: { method: "POST", url: `${server.url}/y` }
+      })
       yield* give(scope, "docs", { mcp: { url: `${server.url}/mcp` } })
       const sql = yield* SqlClient.SqlClient
       yield* sql`update agents set tools = '{host}' where id = ${scope.agentId}`
