@@ -8,13 +8,13 @@ const declaredIn = (parameters: JsonObject, url = "https://shop.example/orders")
   Object.keys(declaredArguments({ parameters, http: { method: "GET", url, headers: {}, query: {} } }, input))
 
 test("Members that the parameters do not name are not declared", () => {
-  expect(declaredIn({ type: "object" })).toEqual([])
   expect(declaredIn({ type: "object", properties: { id: {} } })).toEqual(["id"])
   expect(declaredIn({ type: "object", properties: { id: {} }, additionalProperties: false })).toEqual(["id"])
 })
 
 test("Placeholders, required names and the properties of combined schemas are declared", () => {
-  expect(declaredIn({ type: "object" }, "https://shop.example/{id}?page={page}")).toEqual(["id", "page"])
+  const [some, url] = [{ type: "object", properties: { page: {} } }, "https://shop.example/{id}?page={page}"]
+  expect(declaredIn(some, url)).toEqual(["id", "page"])
   expect(declaredIn({ type: "object", required: ["page"] })).toEqual(["page"])
   const [one, other] = [{ properties: { id: {} } }, { anyOf: [{ required: ["page"] }] }]
   for (const combined of [{ allOf: [one, other] }, { oneOf: [one, other] }, { if: one, else: other }])
@@ -23,6 +23,11 @@ test("Placeholders, required names and the properties of combined schemas are de
     "id",
     "page"
   ])
+})
+
+test("Parameters that name nothing declare every member", () => {
+  for (const parameters of [{}, { type: "object" }, { type: "object", properties: {} }])
+    expect(declaredIn(parameters)).toEqual(Object.keys(input))
 })
 
 test("Properties of members are not those of the arguments", () => {

@@ -28,14 +28,16 @@ const namesIn = ({ properties, required }: JsonObject): ReadonlyArray<JsonValue>
 
 /**
  * The members of `input` that the parameters or the address name. All of them if the parameters allow others explicitly,
- * which differs from the default of JSON Schema.
+ * which differs from the default of JSON Schema, and if they have no property: such
+ * tools were described without their arguments.
  */
 export const declaredArguments = (
   { http, parameters }: Pick<ToolDefinition, "http" | "parameters">,
   input: JsonObject
 ): JsonObject => {
   const schemas = schemasOf(parameters)
-  if (schemas.some(isOpen)) return input
-  const names = new Set<JsonValue>([...schemas.flatMap(namesIn), ...placeholdersOf(http?.url ?? "")])
+  const named = schemas.flatMap(namesIn)
+  if (named.length === 0 || schemas.some(isOpen)) return input
+  const names = new Set([...named, ...placeholdersOf(http?.url ?? "")])
   return Object.fromEntries(Object.entries(input).filter(([name]) => names.has(name)))
 }
