@@ -6,7 +6,8 @@ import {
   decodeAs,
   decodeUtf8,
   isEncoding,
-  markedEncoding
+  markedEncoding,
+  xmlEncodingIn
 } from "../../domain/knowledge/Encoding.ts"
 
 const guessSampleBytes = 64 * 1024
@@ -30,9 +31,11 @@ const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
 export const certainEncoding = (bytes: Uint8Array): string | undefined =>
   markedEncoding(bytes) ?? unmarkedUtf16(bytes)
 
-/** The `<meta charset>` in the first 2 KiB. Such declarations are ASCII. */
-const metaCharset = (bytes: Uint8Array): string | undefined =>
-  charsetIn(new TextDecoder("latin1").decode(bytes.subarray(0, 2_048)))
+/** The encoding of the XML declaration, or the `<meta charset>`, in the first 2 KiB. Such declarations are ASCII. */
+const markupCharset = (bytes: Uint8Array): string | undefined => {
+  const start = new TextDecoder("latin1").decode(bytes.subarray(0, 2_048))
+  return xmlEncodingIn(start) ?? charsetIn(start)
+}
 
 /** Seven-bit encodings with escape sequences are valid UTF-8, but must not be decoded as such. */
 const sevenBitLabel = /^(?:iso-2022-|hz-gb)/
@@ -42,11 +45,11 @@ const declaredEncoding = (
   contentType: string | undefined,
   markup: boolean
 ): string | undefined => {
-  const label = charsetIn(contentType ?? "") ?? (markup ? metaCharset(bytes) : undefined)
+  const label = charsetIn(contentType ?? "") ?? (markup ? markupCharset(bytes) : undefined)
   return label !== undefined && isEncoding(label) ? label : undefined
 }
 
-/** Always returns text; undecodable bytes become U+FFFD. `markup` also looks for `<meta charset>`. */
+/** Always returns text; undecodable bytes become U+FFFD. `markup` also looks for what markup declares. */
 export const decodeText = (bytes: Uint8Array, contentType: string | undefined, markup: boolean): string => {
   const certainLabel = certainEncoding(bytes)
   if (certainLabel !== undefined) return decodeAs(bytes, certainLabel)

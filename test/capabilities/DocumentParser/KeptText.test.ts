@@ -291,6 +291,28 @@ describe("CSV", () => {
     })
   )
 
+  it.effect("A quoted name of a column may have several lines", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse('"Price\n(net, EUR)";"Name"\r\n"12,50";"Lamp"', { fileName: "a.csv" })
+      expect(content).toBe("Price\n(net, EUR): 12,50\nName: Lamp")
+    })
+  )
+
+  it.effect("Tabs separate the values of a file that is declared so, whatever its names contain", () =>
+    Effect.gen(function* () {
+      const text = "Name, first, last\tAge\nAda, L\t3\n"
+      for (const hints of [{ fileName: "a.tsv" }, { contentType: "text/tab-separated-values" }])
+        expect((yield* parse(text, hints)).content).toBe("Name, first, last: Ada, L\nAge: 3")
+    })
+  )
+
+  it.effect("Lines may end with a carriage return alone", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse("Name,Age\rAda,3\rBob,4\r", { fileName: "a.csv" })
+      expect(content).toBe("Name: Ada\nAge: 3\n\nName: Bob\nAge: 4")
+    })
+  )
+
   it.effect("Excel's line with the delimiter names it and is no header", () =>
     Effect.gen(function* () {
       for (const [first, separator] of [
@@ -351,6 +373,14 @@ describe("JSON", () => {
 })
 
 describe("HTML", () => {
+  it.effect("XHTML is read in the encoding of its XML declaration", () =>
+    Effect.gen(function* () {
+      const html = `<html xmlns="http://www.w3.org/1999/xhtml"><body><p>\xcf\xf0\xe8\xe2\xe5\xf2</p></body></html>`
+      const xml = `<?xml version="1.0" encoding='Windows-1251'?>\n${html}`
+      expect((yield* parse(Buffer.from(xml, "latin1"))).content).toBe("Привет")
+    })
+  )
+
   const words = (topic: string) =>
     `<p>This paragraph tells of ${topic} at length, in words that a reader would find in a book.</p>`
 
