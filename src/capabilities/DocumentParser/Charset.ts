@@ -12,6 +12,15 @@ import {
 
 const guessSampleBytes = 64 * 1024
 
+/** Bytes from the first that is not ASCII. Those before say nothing about the encoding. */
+const guessSample = (bytes: Uint8Array): Uint8Array => {
+  const start = Math.max(
+    0,
+    bytes.findIndex((byte) => byte > 127)
+  )
+  return bytes.subarray(start, start + guessSampleBytes)
+}
+
 /** Detects UTF-16 without a byte order mark by Latin text: every other byte is zero. */
 const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
   const sample = bytes.subarray(0, 1_024)
@@ -56,6 +65,6 @@ export const decodeText = (bytes: Uint8Array, contentType: string | undefined, m
   const label = declaredEncoding(bytes, contentType, markup)
   if (label !== undefined && sevenBitLabel.test(label)) return decodeAs(bytes, label)
   return Option.getOrElse(decodeUtf8(bytes), () =>
-    decodeAs(bytes, label ?? chardet.detect(bytes.subarray(0, guessSampleBytes)) ?? "windows-1252")
+    decodeAs(bytes, label ?? chardet.detect(guessSample(bytes)) ?? "windows-1252")
   )
 }

@@ -4,7 +4,14 @@
  */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
-import { type Container, mainPart, openContainer, markdownTable, relationships } from "./Container.ts"
+import {
+  type Container,
+  mainPart,
+  markdownTable,
+  maxLabelLength,
+  openContainer,
+  relationships
+} from "./Container.ts"
 import { normalizeSpace } from "./PlainText.ts"
 import { attribute, scan, type XmlVisitor } from "../../domain/Xml.ts"
 
@@ -101,8 +108,6 @@ const endParagraph = (writer: Writer): void => {
 /** Maximum columns of a cell, and maximum cells that are added to a document for merged ones. */
 const maxColumns = 50
 const maxAddedCells = 10_000
-/** Maximum length of a text that is repeated, in UTF-16 units. A longer one is no label. */
-const maxRepeatedLength = 200
 
 /** Repeats the text of a cell that is merged with the one above, and adds the other columns of a wide one. */
 const endCell = (writer: Writer): void => {
@@ -112,7 +117,7 @@ const endCell = (writer: Writer): void => {
   const row = rows.at(-1)
   if (openTables !== 1 || row === undefined || row.length === 0) return
   const above = continuesCell ? (rows.at(-2)?.[row.length - 1] ?? []) : []
-  const isLabel = above.reduce((sum, { length }) => sum + length, 0) <= maxRepeatedLength
+  const isLabel = above.reduce((sum, { length }) => sum + length, 0) <= maxLabelLength
   if (above.length > 0 && row.at(-1)?.length === 0 && isLabel && ++writer.addedCells <= maxAddedCells)
     row.at(-1)?.push(...above)
   for (let at = 1; at < Math.min(columns, maxColumns) && ++writer.addedCells <= maxAddedCells; at++)

@@ -260,6 +260,43 @@ describe("XLSX", () => {
     })
   )
 
+  it.effect("Whole numbers stay as they are written, and the first days of 1900 are the right ones", () =>
+    Effect.gen(function* () {
+      const value = (text: string, style = 0) => `<c s="${style}"><v>${text}</v></c>`
+      const rows = `<row>${value("123456789012345678")}${value("0.30000000000000004")}${value("1", 1)}${value("59", 1)}${value("61", 1)}</row>`
+      const { content } = yield* parse(
+        pack(xlsxFiles([{ name: "A", rows }], { styles: '<cellXfs><xf/><xf numFmtId="14"/></cellXfs>' }))
+      )
+      expect(content).toContain("| 123456789012345678 | 0.3 | 1900-01-01 | 1900-02-28 | 1900-03-01 |")
+    })
+  )
+
+  it.effect("Each row of a merged cell has its text", () =>
+    Effect.gen(function* () {
+      const cell = (reference: string, text: string) =>
+        `<c r="${reference}" t="inlineStr"><is><t>${text}</t></is></c>`
+      const rows = `<row r="1">${cell("A1", "Land")}${cell("B1", "Kind")}</row><row r="2">${cell("A2", "Austria")}${cell("B2", "Standard")}</row>
+        <row r="3">${cell("B3", "Express")}</row><row r="4"><c r="A4"/>${cell("B4", "Night")}</row><row r="5">${cell("B5", "None")}</row>`
+      const sheet = `<?xml version="1.0"?><worksheet><sheetData>${rows}</sheetData><mergeCells><mergeCell ref="A2:A4"/></mergeCells></worksheet>`
+      const { content } = yield* parse(pack(xlsxFiles([{ name: "A", rows: sheet }])))
+      expect(content.split("\n").slice(4)).toEqual([
+        "| Austria | Standard |",
+        "| Austria | Express |",
+        "| Austria | Night |",
+        "|  | None |"
+      ])
+    })
+  )
+
+  it.effect("A wide sheet of many rows is read", () =>
+    Effect.gen(function* () {
+      const header = Array.from({ length: 200 }, (_, at) => `<c t="str"><v>c${at}</v></c>`).join("")
+      const rows = `<row>${header}</row>${"<row><c><v>7</v></c></row>".repeat(300_000)}`
+      const { content } = yield* parse(pack(xlsxFiles([{ name: "A", rows }])))
+      expect(content.split("\n\n").length).toBe(300_001)
+    })
+  )
+
   it.effect("Escaped characters of strings are the characters", () =>
     Effect.gen(function* () {
       const strings = "<si><t>One_x000D_\nline</t></si><si><t>a_x005F_x000D_b _x00e9_</t></si>"
@@ -273,12 +310,32 @@ describe("XLSX", () => {
 })
 
 describe("PPTX", () => {
+  it.effect("Each row of a merged cell has its text", () =>
+    Effect.gen(function* () {
+      const cell = (text: string, more = "") =>
+        `<a:tc${more}><a:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></a:txBody></a:tc>`
+      const shapes = `<p:graphicFrame><a:tbl><a:tr>${cell("Land")}${cell("Kind")}</a:tr><a:tr>${cell("Austria", ' rowSpan="2"')}${cell("Standard")}</a:tr><a:tr>${cell("", ' vMerge="1"')}${cell("Express")}</a:tr></a:tbl></p:graphicFrame>`
+      const { content } = yield* parse(pack(pptxFiles([{ file: 1, title: "Fees", shapes }])))
+      expect(content).toContain("| Austria | Standard |\n| Austria | Express |")
+    })
+  )
+
   it.effect("The paragraphs of a title are words of their own", () =>
     Effect.gen(function* () {
       const shapes =
         '<p:sp><p:nvSpPr><p:nvPr><p:ph type="ctrTitle"/></p:nvPr></p:nvSpPr><p:txBody><a:p><a:r><a:t>Quarterly</a:t></a:r></a:p><a:p><a:r><a:t>report</a:t></a:r></a:p></p:txBody></p:sp>'
       const { content, title } = yield* parse(pack(pptxFiles([{ file: 1, shapes, body: ["Sales grew."] }])))
       expect([title, content]).toEqual(["Quarterly report", "## Quarterly report\n\nSales grew."])
+    })
+  )
+})
+
+describe("Text", () => {
+  it.effect("Its encoding is found also if the first 64 KiB are ASCII", () =>
+    Effect.gen(function* () {
+      const word = "\xcf\xf0\xe8\xe2\xe5\xf2, \xfd\xf2\xee \xf2\xe5\xea\xf1\xf2. "
+      const { content } = yield* parse(Buffer.from("plain line\n".repeat(7_000) + word.repeat(20), "latin1"))
+      expect(content).toMatch(/Привет, это текст\.$/)
     })
   )
 })
