@@ -430,6 +430,54 @@ describe("JSON", () => {
 })
 
 describe("HTML", () => {
+  const sentence =
+    "It has enough words to be seen as the content of a page, and not as a part of its menu or footer. "
+  const mainOf = (body: string) =>
+    parse(
+      `<!doctype html><html><head><title>T</title></head><body><main>${body}<p>${sentence}</p></main></body></html>`,
+      {
+        url: "https://a.example/p"
+      }
+    ).pipe(Effect.map(({ content }) => content))
+
+  it.effect("Dates are text: in sentences, alone after the heading, in cells and in items", () =>
+    Effect.gen(function* () {
+      const content = yield* mainOf(
+        `<h1>Fairs</h1><p>We are closed on 8 May 2024.</p><p>It begins on <time datetime="2024-05-09">9 May 2024</time> at noon.</p>
+        <table><tr><th>When</th><th>What</th></tr><tr><td><time>10 May</time></td><td>Fair</td></tr></table>
+        <ul><li><time>11 May</time> Market</li><li>12 May</li></ul><p>13 May 2024</p>`
+      )
+      for (const text of [
+        "closed on 8 May",
+        "on 9 May 2024 at noon",
+        "| 10 May | Fair |",
+        "11 May Market",
+        "12 May",
+        "13 May"
+      ])
+        expect(content).toContain(text)
+    })
+  )
+
+  it.effect("The caption of a table stands before it", () =>
+    Effect.gen(function* () {
+      const table =
+        "<table><caption>Fees of 2024</caption><tr><th>Land</th></tr><tr><td>Austria</td></tr></table>"
+      expect(yield* mainOf(`<h1>Fees</h1>${table}`)).toContain(
+        "Fees of 2024\n\n| Land |\n| --- |\n| Austria |"
+      )
+    })
+  )
+
+  it.effect("A small article does not stand for the whole page", () =>
+    Effect.gen(function* () {
+      const content = yield* mainOf(
+        `<h1>Hours</h1><p>The desk opens at nine. ${sentence}</p><article><h2>News</h2><p>A new lift.</p></article>`
+      )
+      for (const text of ["opens at nine", "## News", "A new lift."]) expect(content).toContain(text)
+    })
+  )
+
   it.effect("XHTML is read in the encoding of its XML declaration", () =>
     Effect.gen(function* () {
       const html = `<html xmlns="http://www.w3.org/1999/xhtml"><body><p>\xcf\xf0\xe8\xe2\xe5\xf2</p></body></html>`
