@@ -127,13 +127,14 @@ const removePronunciation = (page: Document): void => {
 /** Makes the caption of a table a paragraph before it. Markdown has no captions. */
 const moveCaptions = (page: Document): void => {
   for (const caption of page.querySelectorAll("table > caption")) {
-    const { parentElement: table } = caption
+    const table = caption.parentElement
+    const parent = table?.parentElement ?? null
     const text = (caption.textContent ?? "").trim()
-    if (text === "" || table?.parentElement == null) continue
+    if (text === "" || parent === null) continue
     const paragraph = page.createElement("p")
     paragraph.textContent = text
     caption.textContent = ""
-    table.parentElement.insertBefore(paragraph, table)
+    parent.insertBefore(paragraph, table)
   }
 }
 
