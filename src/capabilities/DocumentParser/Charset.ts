@@ -6,10 +6,20 @@ import {
   decodeAs,
   decodeUtf8,
   isEncoding,
-  markedEncoding
+  markedEncoding,
+  xmlEncodingIn
 } from "../../domain/knowledge/Encoding.ts"
 
 const guessSampleBytes = 64 * 1024
+
+/** Bytes from the first that is not ASCII. Those before say nothing about the encoding. */
+const guessSample = (bytes: Uint8Array): Uint8Array => {
+  const start = Math.max(
+    0,
+    bytes.findIndex((byte) => byte > 127)
+  )
+  return bytes.subarray(start, start + guessSampleBytes)
+}
 
 /** Detects UTF-16 without a byte order mark by Latin text: every other byte is zero. */
 const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
@@ -30,9 +40,11 @@ const unmarkedUtf16 = (bytes: Uint8Array): string | undefined => {
 export const certainEncoding = (bytes: Uint8Array): string | undefined =>
   markedEncoding(bytes) ?? unmarkedUtf16(bytes)
 
-/** The `<meta charset>` in the first 2 KiB. Such declarations are ASCII. */
-const metaCharset = (bytes: Uint8Array): string | undefined =>
-  charsetIn(new TextDecoder("latin1").decode(bytes.subarray(0, 2_048)))
+/** The encoding of the XML declaration, or the `<meta charset>`, in the first 2 KiB. Such declarations are ASCII. */
+const markupCharset = (bytes: Uint8Array): string | undefined => {
+  const start = new TextDecoder("latin1").decode(bytes.subarray(0, 2_048))
+  return xmlEncodingIn(start) ?? charsetIn(start)
+}
 
 /** Seven-bit encodings with escape sequences are valid UTF-8, but must not be decoded as such. */
 const sevenBitLabel = /^(?:iso-2022-|hz-gb)/
@@ -42,17 +54,17 @@ const declaredEncoding = (
   contentType: string | undefined,
   markup: boolean
 ): string | undefined => {
-  const label = charsetIn(contentType ?? "") ?? (markup ? metaCharset(bytes) : undefined)
+  const label = charsetIn(contentType ?? "") ?? (markup ? markupCharset(bytes) : undefined)
   return label !== undefined && isEncoding(label) ? label : undefined
 }
 
-/** Always returns text; undecodable bytes become U+FFFD. `markup` also looks for `<meta charset>`. */
+/** Always returns text; undecodable bytes become U+FFFD. `markup` also looks for what markup declares. */
 export const decodeText = (bytes: Uint8Array, contentType: string | undefined, markup: boolean): string => {
   const certainLabel = certainEncoding(bytes)
   if (certainLabel !== undefined) return decodeAs(bytes, certainLabel)
   const label = declaredEncoding(bytes, contentType, markup)
   if (label !== undefined && sevenBitLabel.test(label)) return decodeAs(bytes, label)
   return Option.getOrElse(decodeUtf8(bytes), () =>
-    decodeAs(bytes, label ?? chardet.detect(bytes.subarray(0, guessSampleBytes)) ?? "windows-1252")
+    decodeAs(bytes, label ?? chardet.detect(guessSample(bytes)) ?? "windows-1252")
   )
 }

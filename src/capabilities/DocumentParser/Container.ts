@@ -139,6 +139,9 @@ export const containerKind = (bytes: Uint8Array): ContainerKind | undefined => {
   return contentTypes.find(([pattern]) => pattern.test(types))?.[1]
 }
 
+/** Maximum length of a text that is repeated in the rows of a merged cell, in UTF-16 units. A longer one is no label. */
+export const maxLabelLength = 200
+
 /** A table of Markdown with its header. */
 export const markdownTable = (
   head: ReadonlyArray<string>,

@@ -39,7 +39,7 @@ const read = (
         return { title, format: "markdown" as const, content: normalizeSpace(text) }
       })
     case "csv":
-      return Effect.sync(() => parseCsv(sniffed.text))
+      return Effect.sync(() => parseCsv(sniffed.text, sniffed.isTabbed))
     case "json":
       return Effect.sync(() => parseJson(sniffed.value))
     case "text":

@@ -144,9 +144,15 @@ const robotsOf = (page: Page): string | undefined => {
 /** Site-specific extraction would send requests to other servers. None are allowed. */
 const noFetch = () => Promise.reject(new Error("Documents are read offline"))
 
+/**
+ * `removeContentPatterns` would remove what looks like a date, a byline or an advertisement, such as `<time>` and lists of
+ * short items, also where it is a value of a table or a part of a sentence.
+ */
+const extraction = { markdown: true, useAsync: false, fetch: noFetch, removeContentPatterns: false }
+
 const extractArticle = (page: Page, url: string | undefined) =>
   Effect.tryPromise({
-    try: () => Defuddle(page, url ?? "about:blank", { markdown: true, useAsync: false, fetch: noFetch }),
+    try: () => Defuddle(page, url ?? "about:blank", extraction),
     catch: unreadable
   })
 

@@ -8,12 +8,14 @@ interface Node {
   readonly tagName: string
   readonly parentElement: Node | null
   readonly previousElementSibling: Node | null
+  readonly nextElementSibling: Node | null
   readonly firstElementChild: Node | null
   readonly firstChild: Node | null
   readonly children: Iterable<Node>
   textContent: string | null
   readonly getAttribute: (name: string) => string | null
   readonly removeAttribute: (name: string) => void
+  readonly remove: () => void
   readonly insertBefore: (child: Node, before: Node | null) => void
   readonly querySelector: (selector: string) => Node | null
   readonly querySelectorAll: (selector: string) => Iterable<Node>
@@ -122,12 +124,65 @@ const removePronunciation = (page: Document): void => {
   for (const reading of page.querySelectorAll("ruby > rt, ruby > rp")) reading.textContent = ""
 }
 
+/** Makes the caption of a table a paragraph before it. Markdown has no captions. */
+const moveCaptions = (page: Document): void => {
+  for (const caption of page.querySelectorAll("table > caption")) {
+    const table = caption.parentElement
+    const parent = table?.parentElement ?? null
+    const text = (caption.textContent ?? "").trim()
+    if (text === "" || parent === null) continue
+    const paragraph = page.createElement("p")
+    paragraph.textContent = text
+    caption.textContent = ""
+    parent.insertBefore(paragraph, table)
+  }
+}
+
+/** Number of elements after a heading where the extraction looks for a date. */
+const dateSearchElements = 3
+/** Headings of a page that are protected. Its main one is among the first. */
+const maxHeadings = 100
+
+/**
+ * Inserts empty elements after top headings. The extraction removes a short element with a date there, also if it is a
+ * sentence, such as when a shop is closed.
+ */
+const protectDates = (page: Document): void => {
+  for (const heading of [...page.querySelectorAll("h1")].slice(0, maxHeadings)) {
+    const { nextElementSibling: next, parentElement: parent } = heading
+    if (next === null || parent === null) continue
+    for (let at = 0; at < dateSearchElements; at++) parent.insertBefore(page.createElement("span"), next)
+  }
+}
+
+/**
+ * Moves the content of articles that have less than half of the text of the page's main element into divisions. The
+ * extraction would take such an article for all of the content.
+ */
+const openSmallArticles = (page: Document): void => {
+  for (const main of [...page.querySelectorAll("main")].slice(0, 1)) {
+    const length = (main.textContent ?? "").length
+    for (const article of main.querySelectorAll("article")) {
+      const { parentElement: parent } = article
+      if (parent === null || 2 * (article.textContent ?? "").length >= length) continue
+      const division = page.createElement("div")
+      parent.insertBefore(division, article)
+      for (let child = article.firstChild; child !== null; child = article.firstChild)
+        division.insertBefore(child, null)
+      article.remove()
+    }
+  }
+}
+
 /** Changes the page. The extracted text has to go through {@link cleaned}. */
 export const prepare = (page: Document): void => {
   markContentLists(page)
   markDepths(page)
   splitCells(page)
   removePronunciation(page)
+  moveCaptions(page)
+  protectDates(page)
+  openSmallArticles(page)
 }
 
 /** The extracted text of a prepared page. */

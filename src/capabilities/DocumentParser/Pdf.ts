@@ -4,6 +4,7 @@ import * as Schema from "effect/Schema"
 import { isError } from "../../domain/ThrownErrors.ts"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { optional } from "../../domain/OptionalPackage.ts"
+import { PredefinedCMaps } from "./PdfCMaps.ts"
 import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"
 
 /** Number of pages after which fonts and other shared data are dropped. */
@@ -60,6 +61,12 @@ const isPasswordException = (error: unknown): boolean => isError(error) && error
 const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, ParseError> =>
   Effect.tryPromise({ try: work, catch: (error) => (isPasswordException(error) ? encrypted : malformed) })
 
+/** The height of a vertical run is its length. Its font's height is that of the others. */
+const withFontHeight = (item: Item): Item => {
+  const [, , across = 0, up = 0] = item.transform
+  return { ...item, height: Math.min(item.height, Math.hypot(across, up)) }
+}
+
 /** Joins the text runs of one line. A gap between two runs becomes a space. */
 const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
   const parts: Array<string> = []
@@ -70,7 +77,7 @@ const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
     parts.push(str)
     end = start + width
   }
-  const text = parts.join("").replace(/\s+/g, " ").trim()
+  const text = parts.join("").replaceAll("\0", "").replace(/\s+/g, " ").trim()
   const height = items.reduce((max, item) => Math.max(max, item.str.trim() === "" ? 0 : item.height), 0)
   return { text, height, baseline: items[0]?.transform[5] ?? 0 }
 }
@@ -103,7 +110,15 @@ export const parsePdf = (
   Effect.gen(function* () {
     const { getDocumentProxy } = yield* library
     const pdf = yield* Effect.acquireRelease(
-      attempt(() => getDocumentProxy(bytes, { verbosity: 0, stopAtErrors: false, enableXfa: false })),
+      attempt(() =>
+        getDocumentProxy(bytes, {
+          verbosity: 0,
+          stopAtErrors: false,
+          enableXfa: false,
+          cMapPacked: false,
+          BinaryDataFactory: PredefinedCMaps
+        })
+      ),
       (proxy) => Effect.ignore(Effect.tryPromise(() => proxy.destroy()))
     )
     if (pdf.numPages > maxPages) return yield* tooManyPages(pdf.numPages, maxPages)
@@ -113,7 +128,7 @@ export const parsePdf = (
       const page = yield* attempt((): Promise<PageProxy> => pdf.getPage(number))
       const { items } = yield* attempt(() => page.getTextContent())
       page.cleanup()
-      const lines = linesOf(items.filter(isItem))
+      const lines = linesOf(items.filter(isItem).map(withFontHeight))
       length += lengthOf(lines)
       if (length > maxCharacters) return yield* tooLong
       pages.push(lines)

@@ -19,13 +19,6 @@ export const normalizeSpace = (text: string): string => {
 
 export const parseText = (text: string): ParsedText => ({ format: "text", content: normalizeSpace(text) })
 
-const delimiterOf = (text: string): string => {
-  const end = text.indexOf("\n")
-  const header = (end === -1 ? text : text.slice(0, end)).replace(/"[^"]*"/g, "")
-  const counts = [",", ";", "\t", "|"].map((mark) => ({ mark, count: header.split(mark).length }))
-  return counts.reduce((best, next) => (next.count > best.count ? next : best)).mark
-}
-
 /** The value and the end of the quoted field that begins at `start`. A quote without an end takes the rest. */
 const quotedValue = (text: string, start: number): { readonly value: string; readonly end: number } => {
   const parts: Array<string> = []
@@ -38,6 +31,21 @@ const quotedValue = (text: string, start: number): { readonly value: string; rea
     parts.push('"')
     from = close + 2
   }
+}
+
+/** The most frequent delimiter of the header, outside of quotes. A quoted name may contain line breaks. */
+const delimiterOf = (text: string): string => {
+  const counts = new Map([",", ";", "\t", "|"].map((mark) => [mark, 0]))
+  const marks = /[,;\t|\n]/g
+  const quote = / *"/y
+  for (let at = 0; at < text.length; at = marks.lastIndex) {
+    quote.lastIndex = at
+    marks.lastIndex = quote.test(text) ? quotedValue(text, quote.lastIndex - 1).end : at
+    const mark = marks.exec(text)?.[0] ?? "\n"
+    if (mark === "\n") break
+    counts.set(mark, (counts.get(mark) ?? 0) + 1)
+  }
+  return [...counts].reduce((best, next) => (next[1] > best[1] ? next : best))[0]
 }
 
 /** The records of RFC 4180 text, parsed leniently in one pass. */
@@ -73,13 +81,22 @@ const csvRows = (text: string, delimiter: string): ReadonlyArray<ReadonlyArray<s
 /** Maximum length of a column name or path. Longer ones are cut, because they are repeated for each value. */
 const maxNameCharacters = 200
 
-/** Each record becomes a paragraph of `column: value` lines, so that every chunk explains its values. */
-export const parseCsv = (text: string): ParsedText => {
+/** Line ends as Unix has them. Some programs write a carriage return alone. */
+const withUnixLineEnds = (text: string): string => {
   const lines = text.replaceAll("\r\n", "\n")
+  return lines.includes("\n") ? lines : lines.replaceAll("\r", "\n")
+}
+
+/**
+ * Each record becomes a paragraph of `column: value` lines, so that every chunk explains its values. `isTabbed`: the
+ * file is declared to have tabs between values.
+ */
+export const parseCsv = (text: string, isTabbed = false): ParsedText => {
+  const lines = withUnixLineEnds(text)
   // Excel writes the delimiter in a line before the header.
   const [delimiterLine, declared] = /^"?sep=([^"\n])"?\n/i.exec(lines) ?? ["", undefined]
   const table = lines.slice(delimiterLine.length)
-  const [header, ...records] = csvRows(table, declared ?? delimiterOf(table))
+  const [header, ...records] = csvRows(table, declared ?? (isTabbed ? "\t" : delimiterOf(table)))
   if (header === undefined || records.length === 0) return parseText(text)
   const names = header.map((name) => name.slice(0, maxNameCharacters))
   const paragraphs = records.map((record) =>

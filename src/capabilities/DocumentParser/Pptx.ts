@@ -1,7 +1,14 @@
 /** PPTX: every visible slide in order, with its title as a heading, its text, tables and the speaker's notes. */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
-import { type Container, mainPart, openContainer, relationships, markdownTable } from "./Container.ts"
+import {
+  type Container,
+  mainPart,
+  markdownTable,
+  maxLabelLength,
+  openContainer,
+  relationships
+} from "./Container.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
 import { oneLine } from "./PlainText.ts"
 
@@ -28,6 +35,9 @@ interface Slide {
   readonly shapes: ReadonlyArray<Shape>
 }
 
+/** Maximum cells of a slide that repeat the text of the merged cell above. */
+const maxRepeatedCells = 100
+
 /** Collects shapes. Of alternative renderings (`AlternateContent`) the first is used. */
 class SlideReader {
   readonly shapes: Array<Shape> = []
@@ -40,6 +50,7 @@ class SlideReader {
   #inText = false
   #inCell = false
   #fallbacks = 0
+  #repeatedCells = 0
 
   open(name: string, tag: string): void {
     if (name === "Fallback") this.#fallbacks++
@@ -50,7 +61,7 @@ class SlideReader {
     else if (name === "br" || name === "tab") this.#parts.push(" ")
     else if (name === "tr") this.#rows.push([])
     else if (name === "tc") {
-      this.#rows.at(-1)?.push([])
+      this.#rows.at(-1)?.push(/^(?:1|true)$/.test(attribute(tag, "vMerge")) ? this.#textAbove() : [])
       this.#inCell = true
     }
   }
@@ -65,6 +76,13 @@ class SlideReader {
 
   text(text: string): void {
     if (this.#inText && this.#fallbacks === 0) this.#parts.push(text)
+  }
+
+  /** The paragraphs of the cell above the next one, if they are short. */
+  #textAbove(): Array<string> {
+    const above = this.#rows.at(-2)?.[this.#rows.at(-1)?.length ?? 0] ?? []
+    const isLabel = above.reduce((sum, { length }) => sum + length, 0) <= maxLabelLength
+    return isLabel && ++this.#repeatedCells <= maxRepeatedCells ? [...above] : []
   }
 
   #endParagraph(): void {

@@ -9,7 +9,9 @@ import { type ContainerKind, containerKind } from "./Container.ts"
 
 export type Sniffed =
   | { readonly kind: "pdf" | ContainerKind; readonly mediaType: string }
-  | { readonly kind: "html" | "markdown" | "text" | "csv"; readonly mediaType: string; readonly text: string }
+  | { readonly kind: "html" | "markdown" | "text"; readonly mediaType: string; readonly text: string }
+  /** `isTabbed`: its name or declared type says that tabs separate the values, and it has tabs. */
+  | { readonly kind: "csv"; readonly mediaType: string; readonly text: string; readonly isTabbed: boolean }
   | { readonly kind: "json"; readonly mediaType: string; readonly value: unknown }
 
 const office = "application/vnd.openxmlformats-officedocument"
@@ -154,7 +156,10 @@ const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
   }
   const isTable =
     extension === "csv" || extension === "tsv" || /^text\/(?:csv|tab-separated-values)$/.test(declared)
-  if (isTable) return { kind: "csv", mediaType: "text/csv", text }
+  if (isTable) {
+    const isTabbed = extension === "tsv" || declared === "text/tab-separated-values"
+    return { kind: "csv", mediaType: "text/csv", text, isTabbed: isTabbed && text.includes("\t") }
+  }
   return isDeclaredMarkdown(extension, declared) || isMarkdown(text)
     ? { kind: "markdown", mediaType: "text/markdown", text }
     : { kind: "text", mediaType: "text/plain", text }

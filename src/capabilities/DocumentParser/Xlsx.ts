@@ -4,7 +4,7 @@
  */
 import * as Effect from "effect/Effect"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
-import { openContainer, type Container, mainPart, relationships } from "./Container.ts"
+import { type Container, mainPart, maxLabelLength, openContainer, relationships } from "./Container.ts"
 import { cellFormats, type CellFormat, displayedValue, unescapedText } from "./XlsxValues.ts"
 import { attribute, scan } from "../../domain/Xml.ts"
 import { oneLine } from "./PlainText.ts"
@@ -85,6 +85,60 @@ interface Book {
   readonly from1904: boolean
 }
 
+/** The first column of merged cells, and their rows. */
+interface Merged {
+  readonly column: number
+  readonly firstRow: number
+  readonly lastRow: number
+}
+
+const mergedOf = (reference: string): Merged | undefined => {
+  const [, letters = "", first, last] = /^([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})$/.exec(reference) ?? []
+  const merged = { column: columnOf(letters, -1), firstRow: Number(first), lastRow: Number(last) }
+  return merged.lastRow > merged.firstRow ? merged : undefined
+}
+
+/** Maximum cells of a sheet that repeat the text of merged ones. */
+const maxRepeatedCells = 10_000
+
+/** Repeats the text of merged cells in each of their rows. `numbers` are those of the rows. */
+const withLabels = (
+  rows: ReadonlyArray<Row>,
+  numbers: ReadonlyArray<number>,
+  merged: ReadonlyArray<Merged>
+): ReadonlyArray<Row> => {
+  if (merged.length === 0) return rows
+  const starting = new Map<number, Array<Merged>>()
+  for (const cells of merged) {
+    const others = starting.get(cells.firstRow)
+    if (others === undefined) starting.set(cells.firstRow, [cells])
+    else others.push(cells)
+  }
+  const labels = new Map<number, { readonly cell: Cell; readonly lastRow: number }>()
+  let repeated = 0
+  return rows.map((row, index) => {
+    const number = numbers[index] ?? 0
+    const starts = starting.get(number) ?? []
+    starting.delete(number)
+    if (labels.size + starts.length === 0) return row
+    const columns = byColumn(row)
+    const added: Array<Cell> = []
+    for (const [column, { cell, lastRow }] of labels) {
+      if (number > lastRow || repeated === maxRepeatedCells) labels.delete(column)
+      else if (!columns.has(column)) {
+        added.push(cell)
+        repeated++
+      }
+    }
+    for (const { column, lastRow } of starts) {
+      const text = columns.get(column)
+      if (text !== undefined && text.length <= maxLabelLength)
+        labels.set(column, { cell: { column, text }, lastRow })
+    }
+    return added.length === 0 ? row : [...row, ...added].sort((a, b) => a.column - b.column)
+  })
+}
+
 /** The rows that have a cell with text. `countCell` is called for each cell and throws when there are too many. */
 const rowsOf = (
   xml: string,
@@ -92,6 +146,9 @@ const rowsOf = (
   countCell: (text: string) => void
 ): ReadonlyArray<Row> => {
   const found: Array<Row> = []
+  const numbers: Array<number> = []
+  const merged: Array<Merged> = []
+  let number = 0
   let row: Array<Cell> = []
   let column = -1
   let cell: { readonly type: string; readonly format: CellFormat } = { type: "", format: "plain" }
@@ -109,11 +166,16 @@ const rowsOf = (
       if (name === "row") {
         row = []
         column = -1
+        number = Number(attribute(tag, "r")) || number + 1
       } else if (name === "c") {
         column = columnOf(attribute(tag, "r"), column)
         cell = { type: attribute(tag, "t"), format: formats[Number(attribute(tag, "s"))] ?? "plain" }
         parts = []
       } else if (name === "v" || name === "t") inValue = true
+      else if (name === "mergeCell" && merged.length < maxRepeatedCells) {
+        const cells = mergedOf(attribute(tag, "ref"))
+        if (cells !== undefined) merged.push(cells)
+      }
     },
     close: (name) => {
       if (name === "v" || name === "t") inValue = false
@@ -128,6 +190,7 @@ const rowsOf = (
       } else if (name === "row" && row.length > 0) {
         // A copy drops the spare capacity of a growing array.
         found.push(row.slice())
+        numbers.push(number)
         row = []
       }
     },
@@ -135,7 +198,7 @@ const rowsOf = (
       if (inValue) parts.push(text)
     }
   })
-  return found
+  return withLabels(found, numbers, merged)
 }
 
 const line = (cells: ReadonlyArray<string>): string => `| ${cells.join(" | ")} |`
@@ -254,7 +317,9 @@ const readBook = (container: Container, { maxCharacters }: ParseLimits): string 
     if (part === undefined || read.has(part)) continue
     read.add(part)
     const content = sheetBlocks(rowsOf(container.text(part), book, countCell), countOutput)
-    blocks.push(...(content.length > 0 ? [`## ${oneLine(name) || "Sheet"}`] : []), ...content)
+    if (content.length > 0) blocks.push(`## ${oneLine(name) || "Sheet"}`)
+    // One by one: a call with hundreds of thousands of arguments overflows the stack.
+    for (const block of content) blocks.push(block)
   }
   return blocks.join("\n\n")
 }

@@ -50,7 +50,9 @@ const epoch1904 = 24_107
 const lastDay = 2_958_465
 
 const dateText = (days: number, from1904: boolean): string => {
-  const seconds = Math.round((days - (from1904 ? epoch1904 : epoch1900)) * 86_400)
+  // Workbooks count a 29th of February 1900, the day 60, that did not exist.
+  const epoch = from1904 ? epoch1904 : days < 60 ? epoch1900 - 1 : epoch1900
+  const seconds = Math.round((days - epoch) * 86_400)
   const iso = DateTime.formatIso(DateTime.unsafeMake(seconds * 1_000))
   const time = iso.slice(11, 19).replace(/:00$/, "")
   if (days < 1) return time
@@ -68,13 +70,17 @@ const durationText = (days: number, withSeconds: boolean): string => {
 export const unescapedText = (text: string): string =>
   text.replace(/_x([0-9a-f]{4})_/gi, (_, code) => String.fromCharCode(Number.parseInt(String(code), 16)))
 
-/** A number in the format of its style: `2024-02-29`, `08:30`, `40:00`, `12.5%`. Long binary fractions are rounded. */
+/**
+ * A number in the format of its style: `2024-02-29`, `08:30`, `40:00`, `12.5%`. Long binary fractions are rounded. Whole
+ * numbers, which may be identifiers, stay as they are written.
+ */
 export const displayedValue = (value: string, format: CellFormat, from1904: boolean): string => {
   const number = Number(value)
   if (value.trim() === "" || !Number.isFinite(number)) return value
   if (format === "date" && number >= 0 && number <= lastDay) return dateText(number, from1904)
   if ((format === "hours" || format === "seconds") && Math.abs(number) <= lastDay)
     return durationText(number, format === "seconds")
+  if (format !== "percent" && /^-?\d{1,40}$/.test(value)) return value
   return format === "percent"
     ? `${Number((number * 100).toPrecision(12))}%`
     : String(Number(number.toPrecision(15)))

@@ -22,6 +22,10 @@ export const markedEncoding = (bytes: Uint8Array): string | undefined => {
 export const charsetIn = (text: string): string | undefined =>
   /charset[ \t]{0,8}=[ \t]{0,8}["']?([A-Za-z0-9._:-]{2,40})/i.exec(text)?.[1]?.toLowerCase()
 
+/** The encoding that the XML declaration at the start of `xml` names, in lower case. */
+export const xmlEncodingIn = (xml: string): string | undefined =>
+  /^\s{0,100}<\?xml\s[^>]{0,200}?encoding\s?=\s?["']([\w.:-]{2,40})/i.exec(xml)?.[1]?.toLowerCase()
+
 /** None for bytes that are not UTF-8. */
 export const decodeUtf8 = (bytes: Uint8Array): Option.Option<string> =>
   decode(bytes, { label: "utf-8", fatal: true })

@@ -12,7 +12,7 @@ import { inSlices } from "../../concurrency/InSlices.ts"
 import { urlOf } from "../../domain/Address.ts"
 import { optional } from "../../domain/Optional.ts"
 import { HttpUrl } from "../../domain/knowledge/Source.ts"
-import { charsetIn, decodeDeclared } from "../../domain/knowledge/Encoding.ts"
+import { charsetIn, decodeDeclared, xmlEncodingIn } from "../../domain/knowledge/Encoding.ts"
 import { attribute, scanSteps, unescape } from "../../domain/Xml.ts"
 import { escaped, markdownOf } from "./HtmlText.ts"
 import { request } from "./Requests.ts"
@@ -139,15 +139,14 @@ function* entriesOf(xml: string): Generator<undefined, ReadonlyArray<Entry> | nu
   return isFeed ? entries : null
 }
 
-const encodingDeclaration = /^\s{0,8}<\?xml\s[^>]{0,200}?\sencoding\s?=\s?["']([\w.:-]{2,40})["']/u
-
 /** The text: by byte order mark, else UTF-8 if valid, else by the content type or the XML declaration. */
 const textOf = ({ body, headers }: OutboundResponse): string =>
-  decodeDeclared(body, () => {
-    const [, declared] =
-      encodingDeclaration.exec(new TextDecoder("latin1").decode(body.subarray(0, 256))) ?? []
-    return charsetIn(headers["content-type"] ?? "") ?? declared
-  })
+  decodeDeclared(
+    body,
+    () =>
+      charsetIn(headers["content-type"] ?? "") ??
+      xmlEncodingIn(new TextDecoder("latin1").decode(body.subarray(0, 256)))
+  )
 
 const notAFeed = permanentError("no_feed", "The address holds no RSS or Atom feed.")
 

@@ -260,6 +260,43 @@ describe("XLSX", () => {
     })
   )
 
+  it.effect("Whole numbers stay as they are written, and the first days of 1900 are the right ones", () =>
+    Effect.gen(function* () {
+      const value = (text: string, style = 0) => `<c s="${style}"><v>${text}</v></c>`
+      const rows = `<row>${value("123456789012345678")}${value("0.30000000000000004")}${value("1", 1)}${value("59", 1)}${value("61", 1)}</row>`
+      const { content } = yield* parse(
+        pack(xlsxFiles([{ name: "A", rows }], { styles: '<cellXfs><xf/><xf numFmtId="14"/></cellXfs>' }))
+      )
+      expect(content).toContain("| 123456789012345678 | 0.3 | 1900-01-01 | 1900-02-28 | 1900-03-01 |")
+    })
+  )
+
+  it.effect("Each row of a merged cell has its text", () =>
+    Effect.gen(function* () {
+      const cell = (reference: string, text: string) =>
+        `<c r="${reference}" t="inlineStr"><is><t>${text}</t></is></c>`
+      const rows = `<row r="1">${cell("A1", "Land")}${cell("B1", "Kind")}</row><row r="2">${cell("A2", "Austria")}${cell("B2", "Standard")}</row>
+        <row r="3">${cell("B3", "Express")}</row><row r="4"><c r="A4"/>${cell("B4", "Night")}</row><row r="5">${cell("B5", "None")}</row>`
+      const sheet = `<?xml version="1.0"?><worksheet><sheetData>${rows}</sheetData><mergeCells><mergeCell ref="A2:A4"/></mergeCells></worksheet>`
+      const { content } = yield* parse(pack(xlsxFiles([{ name: "A", rows: sheet }])))
+      expect(content.split("\n").slice(4)).toEqual([
+        "| Austria | Standard |",
+        "| Austria | Express |",
+        "| Austria | Night |",
+        "|  | None |"
+      ])
+    })
+  )
+
+  it.effect("A wide sheet of many rows is read", () =>
+    Effect.gen(function* () {
+      const header = Array.from({ length: 200 }, (_, at) => `<c t="str"><v>c${at}</v></c>`).join("")
+      const rows = `<row>${header}</row>${"<row><c><v>7</v></c></row>".repeat(300_000)}`
+      const { content } = yield* parse(pack(xlsxFiles([{ name: "A", rows }])))
+      expect(content.split("\n\n").length).toBe(300_001)
+    })
+  )
+
   it.effect("Escaped characters of strings are the characters", () =>
     Effect.gen(function* () {
       const strings = "<si><t>One_x000D_\nline</t></si><si><t>a_x005F_x000D_b _x00e9_</t></si>"
@@ -273,6 +310,16 @@ describe("XLSX", () => {
 })
 
 describe("PPTX", () => {
+  it.effect("Each row of a merged cell has its text", () =>
+    Effect.gen(function* () {
+      const cell = (text: string, more = "") =>
+        `<a:tc${more}><a:txBody><a:p><a:r><a:t>${text}</a:t></a:r></a:p></a:txBody></a:tc>`
+      const shapes = `<p:graphicFrame><a:tbl><a:tr>${cell("Land")}${cell("Kind")}</a:tr><a:tr>${cell("Austria", ' rowSpan="2"')}${cell("Standard")}</a:tr><a:tr>${cell("", ' vMerge="1"')}${cell("Express")}</a:tr></a:tbl></p:graphicFrame>`
+      const { content } = yield* parse(pack(pptxFiles([{ file: 1, title: "Fees", shapes }])))
+      expect(content).toContain("| Austria | Standard |\n| Austria | Express |")
+    })
+  )
+
   it.effect("The paragraphs of a title are words of their own", () =>
     Effect.gen(function* () {
       const shapes =
@@ -283,11 +330,43 @@ describe("PPTX", () => {
   )
 })
 
+describe("Text", () => {
+  it.effect("Its encoding is found also if the first 64 KiB are ASCII", () =>
+    Effect.gen(function* () {
+      const word = "\xcf\xf0\xe8\xe2\xe5\xf2, \xfd\xf2\xee \xf2\xe5\xea\xf1\xf2. "
+      const { content } = yield* parse(Buffer.from("plain line\n".repeat(7_000) + word.repeat(20), "latin1"))
+      expect(content).toMatch(/Привет, это текст\.$/)
+    })
+  )
+})
+
 describe("CSV", () => {
   it.effect("Marks within quoted names of columns do not separate columns", () =>
     Effect.gen(function* () {
       const { content } = yield* parse('"Price, with tax, in EUR";Name\n12,50;Lamp', { fileName: "a.csv" })
       expect(content).toBe("Price, with tax, in EUR: 12,50\nName: Lamp")
+    })
+  )
+
+  it.effect("A quoted name of a column may have several lines", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse('"Price\n(net, EUR)";"Name"\r\n"12,50";"Lamp"', { fileName: "a.csv" })
+      expect(content).toBe("Price\n(net, EUR): 12,50\nName: Lamp")
+    })
+  )
+
+  it.effect("Tabs separate the values of a file that is declared so, whatever its names contain", () =>
+    Effect.gen(function* () {
+      const text = "Name, first, last\tAge\nAda, L\t3\n"
+      for (const hints of [{ fileName: "a.tsv" }, { contentType: "text/tab-separated-values" }])
+        expect((yield* parse(text, hints)).content).toBe("Name, first, last: Ada, L\nAge: 3")
+    })
+  )
+
+  it.effect("Lines may end with a carriage return alone", () =>
+    Effect.gen(function* () {
+      const { content } = yield* parse("Name,Age\rAda,3\rBob,4\r", { fileName: "a.csv" })
+      expect(content).toBe("Name: Ada\nAge: 3\n\nName: Bob\nAge: 4")
     })
   )
 
@@ -351,6 +430,62 @@ describe("JSON", () => {
 })
 
 describe("HTML", () => {
+  const sentence =
+    "It has enough words to be seen as the content of a page, and not as a part of its menu or footer. "
+  const mainOf = (body: string) =>
+    parse(
+      `<!doctype html><html><head><title>T</title></head><body><main>${body}<p>${sentence}</p></main></body></html>`,
+      {
+        url: "https://a.example/p"
+      }
+    ).pipe(Effect.map(({ content }) => content))
+
+  it.effect("Dates are text: in sentences, alone after the heading, in cells and in items", () =>
+    Effect.gen(function* () {
+      const content = yield* mainOf(
+        `<h1>Fairs</h1><p>We are closed on 8 May 2024.</p><p>It begins on <time datetime="2024-05-09">9 May 2024</time> at noon.</p>
+        <table><tr><th>When</th><th>What</th></tr><tr><td><time>10 May</time></td><td>Fair</td></tr></table>
+        <ul><li><time>11 May</time> Market</li><li>12 May</li></ul><p>13 May 2024</p>`
+      )
+      for (const text of [
+        "closed on 8 May",
+        "on 9 May 2024 at noon",
+        "| 10 May | Fair |",
+        "11 May Market",
+        "12 May",
+        "13 May"
+      ])
+        expect(content).toContain(text)
+    })
+  )
+
+  it.effect("The caption of a table stands before it", () =>
+    Effect.gen(function* () {
+      const table =
+        "<table><caption>Fees of 2024</caption><tr><th>Land</th></tr><tr><td>Austria</td></tr></table>"
+      expect(yield* mainOf(`<h1>Fees</h1>${table}`)).toContain(
+        "Fees of 2024\n\n| Land |\n| --- |\n| Austria |"
+      )
+    })
+  )
+
+  it.effect("A small article does not stand for the whole page", () =>
+    Effect.gen(function* () {
+      const content = yield* mainOf(
+        `<h1>Hours</h1><p>The desk opens at nine. ${sentence}</p><article><h2>News</h2><p>A new lift.</p></article>`
+      )
+      for (const text of ["opens at nine", "## News", "A new lift."]) expect(content).toContain(text)
+    })
+  )
+
+  it.effect("XHTML is read in the encoding of its XML declaration", () =>
+    Effect.gen(function* () {
+      const html = `<html xmlns="http://www.w3.org/1999/xhtml"><body><p>\xcf\xf0\xe8\xe2\xe5\xf2</p></body></html>`
+      const xml = `<?xml version="1.0" encoding='Windows-1251'?>\n${html}`
+      expect((yield* parse(Buffer.from(xml, "latin1"))).content).toBe("Привет")
+    })
+  )
+
   const words = (topic: string) =>
     `<p>This paragraph tells of ${topic} at length, in words that a reader would find in a book.</p>`
 
