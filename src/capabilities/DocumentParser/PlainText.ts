@@ -36,14 +36,18 @@ const quotedValue = (text: string, start: number): { readonly value: string; rea
 /** The most frequent delimiter of the header, outside of quotes. A quoted name may contain line breaks. */
 const delimiterOf = (text: string): string => {
   const counts = new Map([",", ";", "\t", "|"].map((mark) => [mark, 0]))
-  const marks = /[,;\t|\n]/g
-  const quote = / *"/y
-  for (let at = 0; at < text.length; at = marks.lastIndex) {
-    quote.lastIndex = at
-    marks.lastIndex = quote.test(text) ? quotedValue(text, quote.lastIndex - 1).end : at
-    const mark = marks.exec(text)?.[0] ?? "\n"
-    if (mark === "\n") break
-    counts.set(mark, (counts.get(mark) ?? 0) + 1)
+  let isFieldStart = true
+  for (let at = 0; at < text.length && text[at] !== "\n";) {
+    const character = text[at] ?? ""
+    if (character === '"' && isFieldStart) {
+      at = quotedValue(text, at).end
+      isFieldStart = false
+      continue
+    }
+    const count = counts.get(character)
+    if (count !== undefined) counts.set(character, count + 1)
+    isFieldStart = count !== undefined || (isFieldStart && character === " ")
+    at++
   }
   return [...counts].reduce((best, next) => (next[1] > best[1] ? next : best))[0]
 }
