@@ -160,7 +160,8 @@ eachEngineLive("A replay", (it) => {
       const scope = yield* Fixtures.agent()
       const server = yield* toolServer
       const http = { url: `${server.url}/orders/{id}` }
-      const definition = yield* Schema.decodeUnknown(ToolDefinition)({ http })
+      const parameters = { type: "object", properties: { id: { type: "string" } } }
+      const definition = yield* Schema.decodeUnknown(ToolDefinition)({ http, parameters })
       yield* (yield* ToolStore).insert(scope, {
         id: yield* newToolId,
         name: "order",
