@@ -7,6 +7,7 @@ import { Defuddle } from "defuddle/node"
 import { parseHTML } from "linkedom"
 import { urlOf } from "../../domain/Address.ts"
 import { ParseError, type ParsedDocument } from "../DocumentParser.ts"
+import type { Document } from "./Dom.ts"
 import * as HtmlContent from "./HtmlContent.ts"
 import { normalizeSpace, oneLine } from "./PlainText.ts"
 
@@ -27,7 +28,7 @@ interface Page extends Node {
   readonly querySelectorAll: (selector: string) => Iterable<Element>
 }
 
-type ReadPage = Page & HtmlContent.Document
+type ReadPage = Page & Document
 
 /** Maximum number of `<`. The extraction takes about two seconds per megabyte, and must end within the time-out. */
 const maxTags = 400_000

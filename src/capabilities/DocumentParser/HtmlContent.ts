@@ -3,27 +3,9 @@
  * wrongly and leave tables with merged cells as HTML.
  */
 
-/** The used members of a DOM element. */
-interface Node {
-  readonly tagName: string
-  readonly parentElement: Node | null
-  readonly previousElementSibling: Node | null
-  readonly nextElementSibling: Node | null
-  readonly firstElementChild: Node | null
-  readonly firstChild: Node | null
-  readonly children: Iterable<Node>
-  textContent: string | null
-  readonly getAttribute: (name: string) => string | null
-  readonly removeAttribute: (name: string) => void
-  readonly remove: () => void
-  readonly insertBefore: (child: Node, before: Node | null) => void
-  readonly querySelector: (selector: string) => Node | null
-  readonly querySelectorAll: (selector: string) => Iterable<Node>
-}
-export interface Document {
-  readonly createElement: (name: string) => Node
-  readonly querySelectorAll: (selector: string) => Iterable<Node>
-}
+import { type Document, type Node, replaceBy } from "./Dom.ts"
+import { showPanels } from "./HtmlPanels.ts"
+import { hideNames } from "./HtmlNames.ts"
 
 /** Inserted before a list. The extraction keeps a list that follows text with a colon. */
 const listMarker = "\uE000:"
@@ -163,14 +145,20 @@ const openSmallArticles = (page: Document): void => {
   for (const main of [...page.querySelectorAll("main")].slice(0, 1)) {
     const length = (main.textContent ?? "").length
     for (const article of main.querySelectorAll("article")) {
-      const { parentElement: parent } = article
-      if (parent === null || 2 * (article.textContent ?? "").length >= length) continue
-      const division = page.createElement("div")
-      parent.insertBefore(division, article)
-      for (let child = article.firstChild; child !== null; child = article.firstChild)
-        division.insertBefore(child, null)
-      article.remove()
+      if (2 * (article.textContent ?? "").length < length) replaceBy(page, article, "div")
     }
+  }
+}
+
+/**
+ * Moves the content of forms that have at least half of the page's text into divisions. Some servers put every page into a
+ * form, and the extraction removes forms.
+ */
+const openLargeForms = (page: Document): void => {
+  const [body] = page.querySelectorAll("body")
+  const length = (body?.textContent ?? "").length
+  for (const form of page.querySelectorAll("form")) {
+    if (2 * (form.textContent ?? "").length >= length) replaceBy(page, form, "div")
   }
 }
 
@@ -183,6 +171,9 @@ export const prepare = (page: Document): void => {
   moveCaptions(page)
   protectDates(page)
   openSmallArticles(page)
+  openLargeForms(page)
+  showPanels(page)
+  hideNames(page)
 }
 
 /** The extracted text of a prepared page. */
@@ -190,6 +181,8 @@ export const cleaned = (text: string): string =>
   text
     .replace(/^[ \t]*\uE000:[ \t]*\n/gmu, "")
     .replaceAll(listMarker, "")
+    // A note whose class has two hyphens.
+    .replace(/^(> \[!)-(\w{1,20}\] )-/gmu, "$1$2")
     .replace(
       /^[ \t]*((?:[-*+]|\d{1,9}\.)[ \t]{1,4}(?:\[[ x]\] )?)([\uE100-\uE19F])/gmu,
       (_, marker: string, depth: string) => "\t".repeat(depth.charCodeAt(0) - depthMarkerBase) + marker

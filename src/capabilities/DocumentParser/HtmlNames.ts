@@ -1,0 +1,80 @@
+/**
+ * Names of elements. The extraction removes elements whose class or id contains one of several hundred texts, such as
+ * `error-`, `profile`, `next-` or `date`, and so whole sections of documentation. Only names that say unmistakably what is
+ * no content are left to it, and those that it needs to find content.
+ */
+import { type Document, type Node, textOf } from "./Dom.ts"
+
+/** Parts of names of what is no content. */
+const noContentNames = [
+  // Advertisements and requests.
+  /(?:^|[\s_-])(?:ads?|advert[a-z]*|consent|cookies?|modal|newsletter[a-z]*|paywall|popup|promo[a-z]*|sponsor[a-z]*|subscribe[a-z]*)(?=$|[\s_-])/i,
+  // What others say, and where.
+  /(?:^|[\s_-])(?:addthis|addtoany|comments?|disqus|recommend[a-z]*|related|share|sharing|social|trending)(?=$|[\s_-])/i,
+  // Ways to other pages and places.
+  /(?:^|[\s_-])(?:back-to-top|breadcrumbs?|edit-link|edit-page|editsection|headerlink|[a-z]*nav|nav[a-z]*|pager|pagination|prev-?next|read-also|read-more|read-next|search-[a-z]+|skip-[a-z]+|toc)(?=$|[\s_-])/i,
+  // Frames of pages.
+  /(?:^|[\s_-])(?:banner|copyright|[a-z]*footer|header|masthead|noprint|sidebar)(?=$|[\s_-])/i,
+  // Details of an article.
+  /(?:^|[\s_-])(?:author-(?:bio|box|card|info)|avatar|byline|(?:article|entry|post)-(?:author|date|meta|tags))(?=$|[\s_-])/i
+]
+
+/** True for names that say that an element is no content. */
+export const isNoContent = (names: string): boolean => noContentNames.some((pattern) => pattern.test(names))
+
+/** Names of sections at the end of a page that are no content, though their headings are the same. */
+const noContentId =
+  /^(?:comments?|follow-us|leave-a-(?:comment|reply)|newsletter|related-(?:articles|content|pages|posts)|share|subscribe)$/
+
+/** Names by which the extraction finds content, formulas, callouts, footnotes, code and hidden elements. */
+const neededNames = [
+  /(?:^|\s)(?:article_post|(?:js-)?article-(?:body|content|wrapper)|content|content-article|entry-content|instapaper_body|markdown-body|post|post-body|post-content)(?=$|\s)/i,
+  /(?:^|[\s_:-])(?:admonition|alert|callout|citation|cite[a-z]*|fn[a-z0-9]*|footnotes?[a-z]*|ftnt|hidden|invisible|references?)(?=$|[\s_:-])/i,
+  /(?:^|[\s_:-])(?:codeblock|gutter|highlight[a-z]*|hljs|katex|lang|language|ltx|math[a-z]*|mjx|rouge|syntaxhighlighter)(?=$|[\s_:-])/i
+]
+
+const nameAttributes = [
+  "class",
+  "id",
+  "data-component",
+  "data-test",
+  "data-testid",
+  "data-test-id",
+  "data-qa",
+  "data-cy"
+]
+
+const selectorOf = (attributes: ReadonlyArray<string>): string => attributes.map((name) => `[${name}]`).join()
+
+const slugOf = (text: string): string =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-|-$/g, "")
+
+/** Maximum length of a heading of which an id is made, in UTF-16 units. */
+const maxHeadingLength = 200
+
+/** True if the id was made of the heading of the element, as documentation generators do. */
+const isAnchor = (node: Node, id: string): boolean => {
+  const heading = node.firstElementChild
+  if (id === "" || heading === null || !/^H[1-6]$/.test(heading.tagName) || noContentId.test(id)) return false
+  return slugOf(textOf(heading).slice(0, maxHeadingLength)) === slugOf(id)
+}
+
+/** Names of elements that the extraction removes, with values of any kind. */
+const removedAttributes = ["data-date", "data-orientation"]
+
+/** Removes the names of elements that may be content. */
+export const hideNames = (page: Document): void => {
+  for (const node of page.querySelectorAll(selectorOf(removedAttributes)))
+    for (const name of removedAttributes) node.removeAttribute(name)
+  for (const node of page.querySelectorAll(selectorOf(nameAttributes))) {
+    if (/^(?:HTML|HEAD|BODY)$/.test(node.tagName) || node.closest("code, pre") !== null) continue
+    const id = node.getAttribute("id") ?? ""
+    if (isAnchor(node, id)) node.removeAttribute("id")
+    const names = nameAttributes.map((name) => node.getAttribute(name) ?? "").join(" ")
+    if (isNoContent(names) || neededNames.some((pattern) => pattern.test(names))) continue
+    for (const name of nameAttributes) node.removeAttribute(name)
+  }
+}

@@ -1,0 +1,180 @@
+/** What of web pages is content: as generators of documentation, editors of sites and libraries of components write them. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { strToU8 } from "fflate"
+import { DocumentParser } from "../../../src/capabilities/DocumentParser.ts"
+import { layerInline } from "../../../src/capabilities/DocumentParser/Inline.ts"
+
+const end = "This is the end of the introduction."
+
+/** Long enough that the extraction does not repeat its work with less strict rules, as it does for short pages. */
+const introduction =
+  Array.from(
+    { length: 12 },
+    (_, place) =>
+      `<p>Part ${place}: the service runs on machines of your own, needs a database and a place for files, and is updated by
+      one command that you run whenever you like. Each part of it can be replaced by another one of the same kind.</p>`
+  ).join("") + `<p>${end}</p>`
+
+/** The Markdown of the page after its introduction. */
+const read = (markup: string) =>
+  Effect.flatMap(DocumentParser, (parser) =>
+    parser.parse({
+      bytes: strToU8(
+        `<!doctype html><html><head><title>Help</title></head><body><nav><a href="/">Home</a></nav>${markup}<footer>Imprint</footer></body></html>`
+      ),
+      url: "https://shop.example/help"
+    })
+  ).pipe(
+    Effect.map(({ content }) => content.slice(content.indexOf(end) + end.length).trim()),
+    Effect.provide(layerInline({ maxPages: 50 }))
+  )
+
+const main = (markup: string) => `<main><h1>Help</h1>${introduction}${markup}</main>`
+
+type Cases = Readonly<Record<string, readonly [markup: string, content: string]>>
+
+const readsAll = (cases: Cases, page = main) => {
+  for (const [name, [markup, content]] of Object.entries(cases))
+    it.effect(name, () => Effect.map(read(page(markup)), (found) => expect(found).toBe(content)))
+}
+
+const answer = "<p>Open Billing and choose Cancel plan.</p>"
+const asked = "How do I cancel?\n\nOpen Billing and choose Cancel plan."
+
+describe("An answer that a page shows on request is content, with its question:", () => {
+  readsAll({
+    "in a hidden region that a button in a heading controls": [
+      `<h3><button aria-expanded="false" aria-controls="a1" id="b1">How do I cancel?</button></h3>
+       <div id="a1" role="region" aria-labelledby="b1" hidden>${answer}</div>
+       <h3><button aria-expanded="false" aria-controls="a2">Do you refund?</button></h3>
+       <div id="a2" hidden><p>Within 14 days.</p></div>`,
+      `### ${asked}\n\n### Do you refund?\n\nWithin 14 days.`
+    ],
+    "in a term of a list, whose description is not displayed": [
+      `<dl><dt><button type="button" aria-expanded="false" aria-controls="d1"><span>How do I cancel?</span><svg></svg></button>
+       </dt><dd id="d1" style="display: none;">${answer}</dd></dl>`,
+      asked
+    ],
+    "after a button of an accordion without roles": [
+      `<button class="accordion">How do I cancel?</button><div class="panel">${answer}</div>`,
+      asked
+    ],
+    "in a panel of an accordion that is not displayed": [
+      `<div class="accordion"><button class="accordion-button">How do I cancel?</button>
+       <div class="panel" style="display:none">${answer}</div></div>`,
+      asked
+    ],
+    "in a component with an orientation": [
+      `<div data-state="closed" data-orientation="vertical"><h3 data-orientation="vertical"><button type="button"
+       aria-controls="radix-1" aria-expanded="false">How do I cancel?</button></h3>
+       <div data-state="closed" id="radix-1" hidden="" role="region">${answer}</div></div>`,
+      `### ${asked}`
+    ],
+    "in an element hidden from assistive technology": [
+      `<div class="faq-item"><div role="button" aria-expanded="false" aria-controls="q1">How do I cancel?</div>
+       <div id="q1" aria-hidden="true">${answer}</div></div>`,
+      asked
+    ],
+    "in an element whose name is that of a menu": [
+      `<div class="w-dropdown"><div class="w-dropdown-toggle" role="button" aria-controls="l1" aria-haspopup="menu"
+       aria-expanded="false">How do I cancel?</div><nav class="w-dropdown-list" id="l1">${answer}</nav></div>`,
+      asked
+    ],
+    "in a collapsed element of Bootstrap": [
+      `<div class="accordion-item"><h2 class="accordion-header"><button class="accordion-button collapsed" type="button"
+       data-bs-toggle="collapse" data-bs-target="#c1">How do I cancel?</button></h2>
+       <div id="c1" class="accordion-collapse collapse"><div class="accordion-body">${answer}</div></div></div>`,
+      `## ${asked}`
+    ],
+    "in details": [`<details><summary>How do I cancel?</summary>${answer}</details>`, asked]
+  })
+})
+
+describe("Panels of tabs are content, each after the name of its tab:", () => {
+  const both = "macOS\n\nRun brew install.\n\nWindows\n\nRun winget install."
+  readsAll({
+    "named by their tabs": [
+      `<div role="tablist"><button role="tab" aria-controls="p1">macOS</button><button role="tab" aria-controls="p2">Windows
+       </button></div><div role="tabpanel" id="p1"><p>Run brew install.</p></div>
+       <div role="tabpanel" id="p2" hidden><p>Run winget install.</p></div>`,
+      both
+    ],
+    "in the order of their tabs": [
+      `<div class="tabs-container"><ul role="tablist"><li role="tab">macOS</li><li role="tab">Windows</li></ul>
+       <div><div role="tabpanel"><p>Run brew install.</p></div><div role="tabpanel" hidden><p>Run winget install.</p></div>
+       </div></div>`,
+      both
+    ],
+    "made of fields and labels": [
+      `<div class="tabbed-set tabbed-alternate"><input checked id="t1" type="radio"><input id="t2" type="radio">
+       <div class="tabbed-labels"><label for="t1">macOS</label><label for="t2">Windows</label></div>
+       <div class="tabbed-content"><div class="tabbed-block"><p>Run brew install.</p></div>
+       <div class="tabbed-block"><p>Run winget install.</p></div></div></div>`,
+      both
+    ]
+  })
+})
+
+describe("The name of an element does not make it an advertisement:", () => {
+  readsAll({
+    "sections that are named by their headings": [
+      `<section id="error-codes"><h2>Error codes<a class="headerlink" href="#error-codes">¶</a></h2><p>E42 is a full disk.</p>
+       </section><section id="next-steps"><h2>Next steps</h2><p>Read on.</p></section>
+       <div class="section" id="loading-data"><h2>Loading data</h2><p>Call load.</p></div>`,
+      "## Error codes\n\nE42 is a full disk.\n\n## Next steps\n\nRead on.\n\n## Loading data\n\nCall load."
+    ],
+    "cards, profiles and disclaimers": [
+      `<div class="card-content"><h2>Basic</h2><p class="card-text">Basic costs 5 euros.</p></div>
+       <div class="profile-card"><h2>Team</h2><p>Support is led from Vienna.</p></div>
+       <div class="disclaimer"><p>Prices are without tax.</p></div>`,
+      "## Basic\n\nBasic costs 5 euros.\n\n## Team\n\nSupport is led from Vienna.\n\nPrices are without tax."
+    ],
+    "words of a sentence": [
+      `<p>By <span class="author">the team</span>: <span class="meta">12 euros</span> until <span class="date">31 March</span>.</p>`,
+      "By the team: 12 euros until 31 March."
+    ],
+    "notes beside the text": [
+      `<aside aria-label="Caution" class="starlight-aside"><p>Back up first.</p></aside><aside class="note"><p>It takes a day.</p></aside>`,
+      "Back up first.\n\nIt takes a day."
+    ],
+    "notes of a framework": [
+      `<div class="theme-admonition theme-admonition-warning alert alert--warning"><p>Back up first.</p></div>`,
+      "> [!warning] warning\n> Back up first."
+    ]
+  })
+  readsAll(
+    {
+      "the form around a whole page": [
+        `<h2>Fees</h2><p>A permit costs 31 euros.</p>`,
+        "## Fees\n\nA permit costs 31 euros."
+      ]
+    },
+    (markup) => `<form id="aspnetForm"><main><h1>Help</h1><form>${introduction}${markup}</form></main></form>`
+  )
+})
+
+describe("What is no content is left out:", () => {
+  readsAll({
+    "menus, lists of languages and dialogs that buttons open": [
+      `<button aria-expanded="false" aria-controls="m">Menu</button><div id="m" hidden><a href="/a">Shop all shoes</a></div>
+       <button aria-haspopup="listbox" aria-expanded="false" aria-controls="l">Language</button>
+       <ul id="l" role="listbox" hidden><li role="option">Deutsch</li></ul>
+       <button aria-expanded="false" aria-controls="c">Cookies</button><div role="dialog" id="c" hidden><p>We use cookies.</p></div>
+       <button aria-expanded="false" aria-controls="s">Search</button><div id="s" hidden><p>Search</p><input type="text"></div>`,
+      ""
+    ],
+    "hidden messages and buttons": [
+      `<div style="display:none" class="form-done">Thank you for your message.</div><button>Copy</button>`,
+      ""
+    ],
+    "comments, newsletters, related pages and links to other pages": [
+      `<p>Done.</p><section id="comments"><h2>Comments</h2><p>First!</p></section>
+       <section class="newsletter-signup"><h2>Newsletter</h2><p>Get our letter.</p></section>
+       <aside class="author-box"><p>The author lives in Vienna and writes about boots.</p></aside>
+       <aside class="sidebar"><ul><li><a href="/boots">Ten boots</a></li></ul></aside>
+       <div class="navfooter"><table><tr><td><a href="/p">Prev</a></td><td><a href="/n">Next</a></td></tr></table></div>`,
+      "Done."
+    ]
+  })
+})
