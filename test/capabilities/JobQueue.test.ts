@@ -289,7 +289,9 @@ eachEngineLive("The job queue", (it, engine) => {
 
   it.scoped("shares the jobs out among all processes", () =>
     Effect.gen(function* () {
-      const kept = { policies: Record.map(policies, () => ({ ...policy, keepCompleted: 100 })) }
+      // Enough that a process that is woken late still finds some.
+      const jobs = 200
+      const kept = { policies: Record.map(policies, () => ({ ...policy, keepCompleted: jobs })) }
       const queues = [yield* queueOf(kept), yield* another(kept)] as const
       const [one, other] = [yield* recorder, yield* recorder] as const
       const slowly = (handler: (job: QueueJob) => Effect.Effect<void>) => (job: QueueJob) =>
@@ -298,11 +300,11 @@ eachEngineLive("The job queue", (it, engine) => {
       yield* queues[1].work("ingestion", 1, slowly(other.handler))
       yield* queues[0].enqueueAll(
         "ingestion",
-        Array.from({ length: 60 }, (_, n) => ({ payload: { n } }))
+        Array.from({ length: jobs }, (_, n) => ({ payload: { n } }))
       )
       yield* allAre("completed")
       const [some, others] = [(yield* one.all).map(number), (yield* other.all).map(number)]
-      expect([...some, ...others].sort((a, b) => a - b)).toEqual(Array.from({ length: 60 }, (_, n) => n))
+      expect([...some, ...others].sort((a, b) => a - b)).toEqual(Array.from({ length: jobs }, (_, n) => n))
       expect(some.length).toBeGreaterThan(10)
       expect(others.length).toBeGreaterThan(10)
     })

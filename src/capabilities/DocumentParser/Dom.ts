@@ -23,6 +23,13 @@ export interface Document {
 
 export const textOf = (node: Node): string => (node.textContent ?? "").trim()
 
+/** True if more than half of the text is that of links. */
+export const isMainlyLinks = (node: Node): boolean => {
+  let linked = 0
+  for (const link of node.querySelectorAll("a")) linked += textOf(link).length
+  return 2 * linked > textOf(node).length
+}
+
 /** Moves the content of `node` into a new element in its place, without its attributes. */
 export const replaceBy = (page: Document, node: Node, name: string): void => {
   const { parentElement: parent } = node

@@ -3,7 +3,7 @@
  * `error-`, `profile`, `next-` or `date`, and so whole sections of documentation. Only names that say unmistakably what is
  * no content are left to it, and those that it needs to find content.
  */
-import { type Document, type Node, textOf } from "./Dom.ts"
+import { type Document, isMainlyLinks, type Node, textOf } from "./Dom.ts"
 
 /** Parts of names of what is no content. */
 const noContentNames = [
@@ -65,7 +65,7 @@ const isAnchor = (node: Node, id: string): boolean => {
 /** Names of elements that the extraction removes, with values of any kind. */
 const removedAttributes = ["data-date", "data-orientation"]
 
-/** Removes the names of elements that may be content. */
+/** Removes the names of elements that may be content, and elements of links whose names say that they are none. */
 export const hideNames = (page: Document): void => {
   for (const node of page.querySelectorAll(selectorOf(removedAttributes)))
     for (const name of removedAttributes) node.removeAttribute(name)
@@ -74,7 +74,11 @@ export const hideNames = (page: Document): void => {
     const id = node.getAttribute("id") ?? ""
     if (isAnchor(node, id)) node.removeAttribute("id")
     const names = nameAttributes.map((name) => node.getAttribute(name) ?? "").join(" ")
-    if (isNoContent(names) || neededNames.some((pattern) => pattern.test(names))) continue
+    if (isNoContent(names)) {
+      if (isMainlyLinks(node) && node.querySelector("h1, article, main") === null) node.remove()
+      continue
+    }
+    if (neededNames.some((pattern) => pattern.test(names))) continue
     for (const name of nameAttributes) node.removeAttribute(name)
   }
 }

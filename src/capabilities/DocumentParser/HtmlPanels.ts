@@ -2,7 +2,7 @@
  * Accordions, tabs and notes of a page. Their panels are hidden until a script shows them, and their titles are buttons and
  * labels, which the extraction removes.
  */
-import { type Document, type Node, replaceBy, textOf } from "./Dom.ts"
+import { type Document, isMainlyLinks, type Node, replaceBy, textOf } from "./Dom.ts"
 import { isNoContent } from "./HtmlNames.ts"
 
 /** Maximum lists of tabs of a page whose tabs are found by their order. Each search takes the time of its container. */
@@ -26,13 +26,10 @@ const isHidden = (node: Node): boolean =>
 
 /** True for text that is not mainly links and has no fields: menus and forms are no panels. */
 const isProse = (node: Node): boolean => {
-  const { length } = textOf(node)
-  if (length === 0 || overlayRole.test(node.getAttribute("role") ?? "")) return false
+  if (textOf(node) === "" || overlayRole.test(node.getAttribute("role") ?? "")) return false
   if (node.querySelector("input:not([type=radio]):not([type=checkbox]), select, textarea") !== null)
     return false
-  let linked = 0
-  for (const link of node.querySelectorAll("a")) linked += textOf(link).length
-  return 2 * linked <= length
+  return !isMainlyLinks(node)
 }
 
 const show = (page: Document, panel: Node): void => {

@@ -172,6 +172,7 @@ describe("What is no content is left out:", () => {
       `<p>Done.</p><section id="comments"><h2>Comments</h2><p>First!</p></section>
        <section class="newsletter-signup"><h2>Newsletter</h2><p>Get our letter.</p></section>
        <aside class="author-box"><p>The author lives in Vienna and writes about boots.</p></aside>
+       <ul class="docnav"><li class="previous"><a href="/p"><strong>Prev</strong> 2. Plans</a></li></ul>
        <aside class="sidebar"><ul><li><a href="/boots">Ten boots</a></li></ul></aside>
        <div class="navfooter"><table><tr><td><a href="/p">Prev</a></td><td><a href="/n">Next</a></td></tr></table></div>`,
       "Done."
