@@ -1,11 +1,10 @@
 /**
  * Prepares a page for the extraction of its article, which would take short lists for metadata, indent nested items
- * wrongly and leave tables with merged cells as HTML.
+ * wrongly, leave tables with merged cells as HTML, and remove elements by their names.
  */
-
 import { type Document, type Node, replaceBy } from "./Dom.ts"
 import { showPanels } from "./HtmlPanels.ts"
-import { hideNames } from "./HtmlNames.ts"
+import { removeNames } from "./HtmlNames.ts"
 
 /** Inserted before a list. The extraction keeps a list that follows text with a colon. */
 const listMarker = "\uE000:"
@@ -173,7 +172,7 @@ export const prepare = (page: Document): void => {
   openSmallArticles(page)
   openLargeForms(page)
   showPanels(page)
-  hideNames(page)
+  removeNames(page)
 }
 
 /** The extracted text of a prepared page. */

@@ -66,7 +66,7 @@ const isAnchor = (node: Node, id: string): boolean => {
 const removedAttributes = ["data-date", "data-orientation"]
 
 /** Removes the names of elements that may be content, and elements of links whose names say that they are none. */
-export const hideNames = (page: Document): void => {
+export const removeNames = (page: Document): void => {
   for (const node of page.querySelectorAll(selectorOf(removedAttributes)))
     for (const name of removedAttributes) node.removeAttribute(name)
   for (const node of page.querySelectorAll(selectorOf(nameAttributes))) {

@@ -1,6 +1,6 @@
 /**
  * Accordions, tabs and notes of a page. Their panels are hidden until a script shows them, and their titles are buttons and
- * labels, which the extraction removes.
+ * labels. The extraction removes both.
  */
 import { type Document, isMainlyLinks, type Node, replaceBy, textOf } from "./Dom.ts"
 import { isNoContent } from "./HtmlNames.ts"
@@ -39,7 +39,7 @@ const show = (page: Document, panel: Node): void => {
 
 /** Makes the title of a panel text. */
 const keepTitle = (page: Document, control: Node): void => {
-  if (control.tagName !== "BUTTON" && control.tagName !== "LABEL") return
+  if (control.tagName !== "BUTTON") return
   const isInline = control.closest("h1, h2, h3, h4, h5, h6, p, li, dt, summary, td, th") !== null
   replaceBy(page, control, isInline ? "span" : "p")
 }

@@ -28,8 +28,8 @@ const namesIn = ({ properties, required }: JsonObject): ReadonlyArray<JsonValue>
 
 /**
  * The members of `input` that the parameters or the address name. All of them if the parameters allow others explicitly,
- * which differs from the default of JSON Schema, and if they have no property: such
- * tools were described without their arguments.
+ * which differs from the default of JSON Schema. Also all of them if the parameters name none, because such a tool was
+ * described without its arguments.
  */
 export const declaredArguments = (
   { http, parameters }: Pick<ToolDefinition, "http" | "parameters">,

@@ -1,13 +1,15 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
+import * as DateTime from "effect/DateTime"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Ref from "effect/Ref"
 import { layerInProcess } from "../../../src/capabilities/VectorSearch/InProcess.ts"
 import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
-import { newId, RunId } from "../../../src/domain/Ids.ts"
+import { ConversationId, newId, RunId } from "../../../src/domain/Ids.ts"
 import { openScope } from "../../../src/domain/knowledge/SourceScope.ts"
 import { AgentRunStore } from "../../../src/store/chat/AgentRuns.ts"
+import { UnansweredStore } from "../../../src/store/channels/Unanswered.ts"
 import { InboundEvents } from "../../../src/store/channels/InboundEvents.ts"
 import { RecordedRunStore } from "../../../src/store/chat/RecordedRuns.ts"
 import { known, page, stores } from "../../capabilities/VectorSearch/Knowledge.ts"
@@ -86,6 +88,25 @@ eachEngineLive("An answer on a channel", (it) => {
       )
       yield* rows(`update channels set agent_id = '${agentId}' where id = '${next}'`)
       expect(yield* pagesRead).toEqual(["page-open", "page-staff"])
+    }).pipe(Effect.provide(process))
+  )
+
+  it.scoped("uses only sources without labels when the channel was deleted meanwhile", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const agent = yield* Fixtures.agent()
+      yield* channelOf(agent)
+      yield* receive(yield* message())
+      const [row] = yield* rows("select id from conversations")
+      const id = ConversationId.make(String(row?.["id"]))
+      const unanswered = yield* UnansweredStore
+      const now = yield* DateTime.now
+      const scope = unanswered
+        .hold(agent, id, { characters: 100, fresh: now, replies: now })
+        .pipe(Effect.map((held) => held?.sourceScope))
+      expect(yield* scope).toBeNull()
+      yield* rows("delete from channels")
+      expect(yield* scope).toEqual(openScope)
     }).pipe(Effect.provide(process))
   )
 

@@ -35,8 +35,8 @@ export const useScopeNote = () => {
   const title = useScopeTitle()
   return ({ sourceScope }: Channel): string | null => {
     if (sourceScope === null) return `${title}: ${t.all}`
-    const { labels = [], sourceIds = [] } = sourceScope
-    return labels.length + sourceIds.length === 0 ? null : `${title}: ${scopeText(sourceScope)}`
+    const { labels = [], sourceIds } = sourceScope
+    return labels.length === 0 && sourceIds === undefined ? null : `${title}: ${scopeText(sourceScope)}`
   }
 }
 
