@@ -2,25 +2,29 @@
  * Runs tests and reports unsteady ones.
  *
  *   node .ci/tests.mjs                    what CI runs: the short suites and the first groups of the long ones
+ *   node .ci/tests.mjs --callers          the suites of callers, for other engines that the environment names
  *   node .ci/tests.mjs --long [FILE...]   `npm run test:long`: the other groups, or these files of them
  *
- * The second form takes about three quarters of an hour. It records the result of each file in `bench/long-suites.json`.
+ * The last form takes about three quarters of an hour. It records the result of each file in `bench/long-suites.json`.
  *
  * CI machines have few cores, and tests that drive a browser or several processes sometimes fail there only because of
- * time. Failed files are run once more, one after the other, and reported as unsteady if they pass. The fault suites have
- * no second run, because data loss may be rare. If more than `maxUnsteadyFiles` files fail, there is no second run either.
+ * time. Failed files are run once more, one after the other, and reported as unsteady if they pass. Suites of faults and
+ * kills have no second run, because data loss may be rare. If more than `maxUnsteadyFiles` files fail, there is no second
+ * run either.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import * as Fs from "node:fs"
 import * as Os from "node:os"
 import * as Path from "node:path"
 import { pathToFileURL } from "node:url"
+import { parseArgs } from "node:util"
 import { root } from "../scripts/seed.mjs"
-import { heavySuites, longFiles } from "../scripts/suites.mjs"
+import { heavySuites, longFiles, testFiles } from "../scripts/suites.mjs"
 
 const recordFile = Path.join(root, "bench/long-suites.json")
 const maxUnsteadyFiles = 4
-const withoutSecondRun = /\/test\/(faults|store|usecases)\//
+const withoutSecondRun =
+  /\/test\/(faults\/|store\/|usecases\/|e2e\/(channels\/Webhooks|chat\/Idempotency|operations\/Crash)\.)/
 
 /**
  * Groups of the long suites in order. A file belongs to the first group that it matches. CI runs the first ones: the heavy
@@ -42,6 +46,23 @@ const longGroups = [
   { name: "growth, benchmarks and additions", files: [/^test\//] }
 ]
 const ciGroups = 2
+
+/**
+ * What callers are promised. CI runs them again with two servers in turn and two workers, on one PostgreSQL and one Redis,
+ * and under row level security, as production runs. The other suites with servers are of the command and of files on this
+ * machine (Docs, Package, FirstStart, Backup, Migrate, Collector), measure one process (HostileFiles), or start their own
+ * processes on these engines already (Production, Roles, Redis, Drain, Embedding, ChannelsUnderFire).
+ */
+const callerSuites = [
+  /^test\/e2e\/(Billing|Deletion|Headers|Realtime|routes\/Routes|SecretScanner|Specification|Tenant)\.test/,
+  /^test\/e2e\/channels\/(Messenger|Takeover|Webhooks)\.test/,
+  /^test\/e2e\/chat\/(Answers|Conversations|Idempotency|Mcp|Replies|TurnFaults|TurnMatrix|Turns)\.test/,
+  /^test\/e2e\/operations\/(Crash|Metrics)\.test/
+]
+
+/** The files of `callerSuites`. */
+export const callerFiles = () =>
+  testFiles().filter((file) => callerSuites.some((suites) => suites.test(file)))
 
 /** Failed files in a report of vitest; none if vitest ended before it wrote one. */
 export const failedFiles = (report) =>
@@ -96,8 +117,9 @@ const record = (reports) => {
   Fs.writeFileSync(recordFile, `${JSON.stringify(Object.fromEntries(entries.toSorted()), null, 2)}\n`)
 }
 
-/** Returns the status of the process. Reports are written into `folder`. */
-const main = (folder, isLong, given) => {
+/** Returns the status of the process. Reports are written into `folder`. `mode` is an option of the command, or empty. */
+const main = (folder, mode, given) => {
+  const isLong = mode === "--long"
   const begun = performance.now()
   const say = (text) =>
     process.stdout.write(`\n${Math.round((performance.now() - begun) / 1_000)}s of tests  ${text}\n`)
@@ -111,11 +133,15 @@ const main = (folder, isLong, given) => {
     say(name)
     runs.push(runReported(folder, command, args))
   }
-  const all = groupsOf(given.length > 0 ? given : longFiles())
-  if (!isLong) runNext("the short suites", "npm", ["test", "--"])
-  else if (run("npm", ["run", "build"]) !== 0) return 1
-  const groups = !isLong ? all.slice(0, ciGroups) : given.length > 0 ? all : all.slice(ciGroups)
-  for (const { files, name } of groups)
+  const groupsToRun = () => {
+    if (mode === "--callers") return [{ name: "the suites of callers", files: callerFiles() }]
+    const all = groupsOf(given.length > 0 ? given : longFiles())
+    if (!isLong) return all.slice(0, ciGroups)
+    return given.length > 0 ? all : all.slice(ciGroups)
+  }
+  if (mode === "") runNext("the short suites", "npm", ["test", "--"])
+  else if (isLong && run("npm", ["run", "build"]) !== 0) return 1
+  for (const { files, name } of groupsToRun())
     if (files.length > 0) runNext(name, "npx", ["vitest", "run", ...files])
 
   const reports = runs.flatMap(({ report }) => (report === null ? [] : [report]))
@@ -139,12 +165,12 @@ const main = (folder, isLong, given) => {
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
-  const isLong = process.argv.includes("--long")
+  const { positionals, values } = parseArgs({
+    options: { callers: { type: "boolean" }, long: { type: "boolean" } },
+    allowPositionals: true
+  })
+  const mode = values.long ? "--long" : values.callers ? "--callers" : ""
   const folder = Fs.mkdtempSync(Path.join(Os.tmpdir(), "spoke-ci-"))
-  process.exitCode = main(
-    folder,
-    isLong,
-    process.argv.slice(2).filter((argument) => argument !== "--long")
-  )
+  process.exitCode = main(folder, mode, positionals)
   Fs.rmSync(folder, { recursive: true })
 }

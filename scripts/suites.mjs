@@ -28,10 +28,12 @@ const longSuites = [
   /^test\/store\/database\/MigrationKill\./
 ]
 
-/** The test files that `npm test` leaves out, as paths from the root. */
-export const longFiles = () =>
+/** All test files, as paths from the root. */
+export const testFiles = () =>
   Fs.readdirSync(Path.join(root, "test"), { recursive: true })
     .filter((file) => file.endsWith(".test.ts"))
     .map((file) => `test/${file}`)
-    .filter((file) => longSuites.some((suites) => suites.test(file)))
     .toSorted()
+
+/** The test files that `npm test` leaves out. */
+export const longFiles = () => testFiles().filter((file) => longSuites.some((suites) => suites.test(file)))

@@ -8,6 +8,7 @@ interface Group {
 
 interface Tests {
   readonly mayRunAgain: (files: ReadonlyArray<string>) => boolean
+  readonly callerFiles: () => ReadonlyArray<string>
   readonly groupsOf: (files: ReadonlyArray<string>) => ReadonlyArray<Group>
 }
 
@@ -39,12 +40,21 @@ it("CI runs the heavy suites, the first minutes of a user, the packed library, a
   )
 })
 
+it("CI runs the suites of callers once more on PostgreSQL and Redis", async () => {
+  const { callerFiles } = await tests()
+  const files = callerFiles()
+  expect(files).toContain("test/e2e/Specification.test.ts")
+  expect(files).toContain("test/e2e/chat/TurnMatrix.test.ts")
+  expect(files.length).toBe(21)
+})
+
 it("CI runs few failed files once more, and never those that would show lost data", async () => {
   const { mayRunAgain } = await tests()
   const files = (...names: ReadonlyArray<string>) => names.map((name) => `/spoke/test/${name}.test.ts`)
   expect(mayRunAgain(files("browser/Widget", "e2e/Drain"))).toBe(true)
   expect(mayRunAgain(files("browser/Widget", "faults/Faults"))).toBe(false)
   expect(mayRunAgain(files("store/Turns"))).toBe(false)
+  expect(mayRunAgain(files("e2e/operations/Crash"))).toBe(false)
   expect(mayRunAgain(files("e2e/A", "e2e/B", "e2e/C", "e2e/D", "e2e/E"))).toBe(false)
   expect(mayRunAgain([])).toBe(false)
 })
