@@ -110,6 +110,10 @@ export const makeHosted = async (
       await ready(data.source.id)
       return data.source.id
     }
+    /** Queues the source, to be read again completely. */
+    const sync = async (source: string): Promise<void> => {
+      await send("POST", `/v1/sources/${source}/sync`, { "x-api-key": secret }, { force: true })
+    }
     /** Until the source failed or its passages have their vectors, so that later searches find the same. */
     const ready = async (source: string) => {
       await until(`/api/sources/${source}`, ({ latestJob, status }) =>
@@ -123,7 +127,7 @@ export const makeHosted = async (
     }
     const ended = (experiment: string) =>
       until(`/api/experiments/${experiment}`, ({ experiment: { status } }) => !/queued|running/u.test(status))
-    return { id, path: `/api/agents/${id}`, ask, chat, source, file, ready, ended }
+    return { id, path: `/api/agents/${id}`, ask, chat, source, file, sync, ready, ended }
   }
   /** Stops the service, so that another process may use its folder. */
   const stop = () => spoke.close()

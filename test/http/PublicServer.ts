@@ -15,6 +15,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { createHmac } from "node:crypto"
 import { refOf } from "../../src/capabilities/ArtifactStore.ts"
+import { AuditLog, type AuditRecord } from "../../src/capabilities/AuditLog.ts"
 import { KeyStore, type LiveKey } from "../../src/capabilities/KeyStore.ts"
 import { layerMemory as rateMemory } from "../../src/capabilities/RateLimiter/Memory.ts"
 import { SecretBox } from "../../src/capabilities/SecretBox.ts"
@@ -41,6 +42,7 @@ import { SystemApi } from "../../src/http/system/SystemApi.ts"
 import { Readiness } from "../../src/http/system/Readiness.ts"
 import { ConversationStore } from "../../src/store/conversations/Conversations.ts"
 import { Agent } from "../../src/domain/agents/Agent.ts"
+import { AuditTrail } from "../../src/usecases/accounts/AuditTrail.ts"
 import { Agents } from "../../src/usecases/agents/Agents.ts"
 import { AgentRuns } from "../../src/usecases/chat/AgentRuns.ts"
 import { ChatRequests } from "../../src/usecases/chat/ChatRequests.ts"
@@ -157,6 +159,7 @@ export class Script extends Context.Tag("test/http/Script")<
   {
     readonly start: Ref.Ref<Start>
     readonly asked: Ref.Ref<ReadonlyArray<{ readonly use: string; readonly args: ReadonlyArray<unknown> }>>
+    readonly audited: Ref.Ref<ReadonlyArray<AuditRecord>>
     readonly ready: Ref.Ref<boolean>
   }
 >() {}
@@ -174,6 +177,7 @@ const script = Layer.effect(
     return {
       start: yield* Ref.make<Start>(() => Effect.succeed(turn(Stream.empty))),
       asked: yield* Ref.make<ReadonlyArray<{ use: string; args: ReadonlyArray<unknown> }>>([]),
+      audited: yield* Ref.make<ReadonlyArray<AuditRecord>>([]),
       ready: yield* Ref.make(true)
     }
   })
@@ -435,6 +439,18 @@ const conversations = Conversations.Default.pipe(
   )
 )
 
+const auditTrail = AuditTrail.Default.pipe(
+  Layer.provide(
+    Layer.effect(
+      AuditLog,
+      Effect.map(Script, ({ audited }) => ({
+        record: (entry: AuditRecord) => Ref.update(audited, (all) => [...all, entry]),
+        list: () => Effect.succeed({ rows: [], next: null })
+      }))
+    )
+  )
+)
+
 const readiness = Layer.effect(
   Readiness,
   Effect.map(Script, ({ ready }) => ({
@@ -478,6 +494,7 @@ const services = Layer.mergeAll(
   useCases,
   chatRequests,
   conversations,
+  auditTrail,
   readiness,
   keyStore,
   rateLimits,

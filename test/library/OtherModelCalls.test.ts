@@ -142,6 +142,28 @@ describe("Calls of models outside of turns", () => {
     expect(await kindsOf(id)).toEqual({ draft: used(1), replay: used(1) })
   })
 
+  it("take from the budget of the key that asked for the source, also at its own sync", async () => {
+    const { file, id, ready, sync, source } = await hosted.agent()
+    const { keys } = await hosted.good("GET", `/api/agents/${id}/keys`)
+    const { budget } = await hosted.good("POST", "/api/budgets", {
+      keyId: keys[0].id,
+      period: "month",
+      limitNanoUsd: 2 * price
+    })
+    const spent = async () => (await hosted.good("GET", `/api/budgets/${budget.id}`)).budget
+    await source("FILE", "Picture of the team", image())
+    expect(await spent()).toMatchObject({ spentNanoUsd: 0, reservedNanoUsd: 0 })
+    const uploaded = await file("lighthouse.png", "an image")
+    expect(await spent()).toMatchObject({ spentNanoUsd: price, reservedNanoUsd: 0 })
+    await sync(uploaded)
+    await ready(uploaded)
+    expect(await spent()).toMatchObject({ spentNanoUsd: 2 * price, reservedNanoUsd: 0 })
+    // The image is read by its text alone.
+    await file("harbour.png", "another image")
+    expect(await spent()).toMatchObject({ spentNanoUsd: 2 * price, reservedNanoUsd: 0 })
+    expect(await kindsOf(id)).toEqual({ image: used(3) })
+  })
+
   it("cost nothing where the provider refused", async () => {
     const { chat, id, path } = await hosted.agent()
     const { runId } = await chat("When is the museum open?")

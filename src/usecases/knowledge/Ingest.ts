@@ -21,7 +21,7 @@ import { OutboundHttp } from "../../capabilities/OutboundHttp.ts"
 import { JobFailure, JobQueue, type QueueJob } from "../../capabilities/JobQueue.ts"
 import { TextRecognition } from "../../capabilities/TextRecognition.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { IngestionJobId, TenantId } from "../../domain/Ids.ts"
+import { IngestionJobId, KeyId, TenantId } from "../../domain/Ids.ts"
 import { StoredSourceConfig } from "../../domain/knowledge/Source.ts"
 import { uploadUri } from "../../readers/File.ts"
 import { describeTimeout } from "../../readers/Picture.ts"
@@ -36,7 +36,7 @@ import {
   IngestionJobStore
 } from "../../store/knowledge/IngestionJobs.ts"
 import { KnowledgeStore, type NewDocument } from "../../store/knowledge/Knowledge.ts"
-import { OtherModelCalls } from "../billing/OtherModelCalls.ts"
+import { type ModelCaller, OtherModelCalls } from "../billing/OtherModelCalls.ts"
 import { ConnectorPass, type Pass, invalidConfig } from "./ConnectorPass.ts"
 import { makeCrawlLedger } from "./CrawlLedger.ts"
 import { toDocument } from "./NewDocuments.ts"
@@ -93,7 +93,12 @@ const pickReaderServices = Context.pick(
   Tracer.ParentSpan
 )
 
-const Payload = Schema.Struct({ tenantId: TenantId, jobId: IngestionJobId })
+/** A job. Its calls of models count for the key, if it has one. */
+const Payload = Schema.Struct({
+  tenantId: TenantId,
+  jobId: IngestionJobId,
+  keyId: Schema.optionalWith(KeyId, { exact: true })
+})
 
 type BuiltInConfig = Extract<StoredSourceConfig, { readonly type: OwnType }>
 
@@ -121,7 +126,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
     const { model } = yield* OtherModelCalls
 
     /** Builds the generation: adds new and changed documents, and returns the unchanged ones and the number of both. */
-    const build = (task: IngestionTask) =>
+    const build = (task: IngestionTask & ModelCaller) =>
       Effect.gen(function* () {
         yield* knowledge.discard(task)
         const ledger = yield* makeCrawlLedger(entries, jobs, task)
@@ -164,7 +169,7 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
         }
       }).pipe(sql.withTransaction)
 
-    const attempt = Effect.fn("Ingest.attempt")(function* (task: IngestionTask) {
+    const attempt = Effect.fn("Ingest.attempt")(function* (task: IngestionTask & ModelCaller) {
       const pass = yield* (isConnector(task) ? connectors.build(task) : build(task)).pipe(
         Effect.timeoutFail({
           duration: deadline,
@@ -199,13 +204,13 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
 
     /** Handler of queue `ingestion`. */
     const process = Effect.fn("Ingest.process")(function* (job: QueueJob) {
-      const { jobId, ...scope } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      const waiting = yield* jobs.task(scope, jobId)
+      const { jobId, tenantId, ...caller } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      const waiting = yield* jobs.task({ tenantId }, jobId)
       if (Option.isNone(waiting)) return
       const started = yield* jobs.start(waiting.value)
       if (Option.isNone(started)) return
       const task = started.value
-      yield* attempt(task).pipe(
+      yield* attempt({ ...task, ...caller }).pipe(
         Effect.catchTags({
           ReaderError: (error) => failAttempt(task, job, error),
           JobQueueError: () => failAttempt(task, job, queueUnavailable)
@@ -232,8 +237,8 @@ export class Ingest extends Effect.Service<Ingest>()("usecases/knowledge/Ingest"
 
     /** Fails the job whose worker died on its last attempt. */
     const failAbandoned = Effect.fn("Ingest.failAbandoned")(function* (job: QueueJob) {
-      const { jobId, ...scope } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
-      yield* failStopped(scope, jobId)
+      const { jobId, tenantId } = yield* Effect.orDie(Schema.decodeUnknown(Payload)(job.payload))
+      yield* failStopped({ tenantId }, jobId)
     })
 
     /**

@@ -31,6 +31,7 @@ import { IdempotencyKeyStore } from "../../store/IdempotencyKeys.ts"
 import { IngestionJobStore } from "../../store/knowledge/IngestionJobs.ts"
 import { isDeadlock } from "../../store/Deadlock.ts"
 import { isSqlError, SourceStore } from "../../store/knowledge/Sources.ts"
+import type { ModelCaller } from "../billing/OtherModelCalls.ts"
 import { Artifacts } from "./Artifacts.ts"
 import { ConnectorSettings } from "./ConnectorSettings.ts"
 import * as SourceConfig from "./SourceConfig.ts"
@@ -101,10 +102,10 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
 
     /**
      * Adds a job in the caller's transaction. Returns the job that already waits instead, if that does what this one
-     * would.
+     * would. The calls of models that the job makes count for the key of its caller.
      */
     const queueJob = Effect.fn("Sources.queueJob")(function* (
-      scope: AgentScope,
+      scope: ModelCaller,
       sourceId: SourceId,
       type: IngestionJobType
     ) {
@@ -116,14 +117,16 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       if (!(yield* entitlements.reserveIngestionJob(scope))) {
         return yield* new LimitExceeded({ message: "The ingestion jobs of this period are used up." })
       }
-      yield* queue.enqueue("ingestion", { tenantId: scope.tenantId, jobId: id }, { serialKey: sourceId })
+      const { keyId, tenantId } = scope
+      const payload = keyId === undefined ? { tenantId, jobId: id } : { tenantId, jobId: id, keyId }
+      yield* queue.enqueue("ingestion", payload, { serialKey: sourceId })
       return id
     })
 
     const unavailable = () =>
       new ServiceUnavailable({ message: "Nothing can be queued now. Try again later." })
 
-    const insert = Effect.fn("Sources.insert")(function* (scope: AgentScope, source: NewSource) {
+    const insert = Effect.fn("Sources.insert")(function* (scope: ModelCaller, source: NewSource) {
       if (!(yield* entitlements.reserveSource(scope))) {
         return yield* new LimitExceeded({ message: "The number of sources that the plan allows is reached." })
       }
@@ -163,7 +166,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
 
     /** Adds a source, with its first job unless `autoSync` is false. */
     const add = Effect.fn("Sources.add")(function* (
-      scope: AgentScope,
+      scope: ModelCaller,
       { name, labels = [], autoSync = true, ...given }: CreateSource
     ) {
       const settings = given.type === "CONNECTOR" ? yield* connectors.validateNew(given.config) : given
@@ -184,7 +187,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
 
     /** Stores the original and adds its source: a document, or a ZIP of documents. */
     const upload = Effect.fn("Sources.upload")(function* (
-      scope: AgentScope,
+      scope: ModelCaller,
       type: "FILE" | "BULK_UPLOAD",
       { name, fileName, labels = [], bytes }: Upload
     ) {
@@ -203,7 +206,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
      * the config contains the content itself.
      */
     const patch = Effect.fn("Sources.patch")(function* (
-      scope: AgentScope,
+      scope: ModelCaller,
       id: SourceId,
       { name, labels, config }: PatchSource
     ) {
@@ -260,7 +263,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
 
     /** Queues ingestion, or a full re-index with `force`. Returns the job that already waits, if there is one. */
     const sync = Effect.fn("Sources.sync")(function* (
-      scope: AgentScope,
+      scope: ModelCaller,
       id: SourceId,
       { force }: { readonly force: boolean }
     ) {

@@ -204,6 +204,34 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
     })
   )
 
+  it.effect("records each change, by the key, with the source and the request, and no failed one", () =>
+    Effect.gen(function* () {
+      const { audited } = yield* Script
+      yield* Ref.set(audited, [])
+      const created = yield* call("POST", "/v1/sources", web)
+      yield* call("PATCH", "/v1/sources/src_1", { name: "Manual" })
+      yield* call("PATCH", "/v1/sources/src_2", { name: "Manual" })
+      yield* call("POST", "/v1/sources/src_1/sync")
+      yield* call("DELETE", "/v1/sources/src_1")
+      yield* call("DELETE", "/v1/sources/src_running")
+      yield* call("GET", "/v1/sources/src_1")
+      const entries = yield* Ref.get(audited)
+      expect(entries.map(({ action }) => action)).toEqual([
+        "source.create",
+        "source.update",
+        "source.sync",
+        "source.delete"
+      ])
+      for (const entry of entries)
+        expect(entry).toMatchObject({
+          tenantId: "ten_1",
+          actor: { type: "key", id: "key_1" },
+          target: "src_1"
+        })
+      expect(entries[0]?.requestId).toBe(created.headers.get("x-request-id"))
+    })
+  )
+
   it.effect("returns a job's status", () =>
     Effect.gen(function* () {
       expect(expectData(yield* call("GET", "/v1/ingestion-jobs/job_1"))).toEqual({
