@@ -249,6 +249,34 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await look(page, "agent-channels-all-sources")
   })
 
+  it("keep a channel that may read no source as it is, until sources are chosen", async () => {
+    const dialog = page.getByRole("dialog")
+    const agentId = /agents\/([^/]+)/.exec(page.url())?.[1]
+    const status = await page.evaluate(
+      `fetch("/api/agents/${agentId}/channels").then((one) => one.json()).then(({ data: { channels: [{ id }] } }) =>
+        fetch("/api/channels/" + id, {
+          method: "PATCH",
+          headers: { "content-type": "application/json" },
+          body: JSON.stringify({ sourceScope: { labels: ["staff"], sourceIds: [] } })
+        })).then((answer) => answer.status)`
+    )
+    expect(status).toBe(200)
+    await page.reload()
+    await page.getByText("Sources: nothing").waitFor()
+    await act(page, "Sources", "1234567890")
+    const chosen = dialog.getByRole("switch", { name: "Of those, only chosen ones" })
+    expect(await chosen.isChecked()).toBe(true)
+    await dialog.getByLabel("Labels").fill("partners")
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await dialog.waitFor({ state: "detached" })
+    await page.getByText("Sources: nothing").waitFor()
+    await act(page, "Sources", "1234567890")
+    await look(page, "channel-sources-none")
+    await dialog.getByText("Of those, only chosen ones").click()
+    await dialog.getByRole("button", { name: "Save" }).click()
+    await page.getByText("Sources: partners").waitFor()
+  })
+
   it("say where one looks that a channel, a tool or the model fails, since when, why, and what to do", async () => {
     const agentId = /agents\/([^/]+)/.exec(page.url())?.[1]
     const target = await page.evaluate(

@@ -20,7 +20,7 @@ import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import { EditLimit, Limit, LimitFields, limitOf, limitPaths, noLimit, useLimitTitle } from "./KeyLimit.tsx"
-import { ScopeFields, noScope, scopeOf, scopePaths, scopeText, useScopeTitle } from "./ScopeFields.tsx"
+import { ScopeFields, noScope, scopeOf, scopePaths, useScopeText } from "./ScopeFields.tsx"
 import { OriginsField } from "./OriginsField.tsx"
 import { parseOrigins, validOrigins } from "./parseOrigins.ts"
 
@@ -281,7 +281,7 @@ const Keys = ({ agent, user }: PartProps) => {
   const t = useText(words)
   const common = useText(commonTexts)
   const limitTitle = useLimitTitle()
-  const scopeTitle = useScopeTitle()
+  const scopeText = useScopeText()
   const { ago, moment } = useFormat()
   const query = useInfiniteQuery(keys(agentId))
   const permissionTexts = usePermissionTexts()
@@ -325,7 +325,7 @@ const Keys = ({ agent, user }: PartProps) => {
                   <code key="prefix">{prefix}…</code>,
                   expiresAt === null ? null : `${t.expires} ${moment(expiresAt)}`,
                   allowedOrigins.join(", "),
-                  sourceScope === null ? null : `${scopeTitle}: ${scopeText(sourceScope)}`
+                  sourceScope === null ? null : scopeText(sourceScope)
                 ]}
               >
                 <strong>{name}</strong>

@@ -13,14 +13,18 @@ const words = texts(
     limited: "Only some sources",
     labelsHelp:
       "Separated by commas. The key reads sources with at least one of them, and those without labels. Not for a key that may change sources.",
-    these: "Of those, only these (none chosen: all)"
+    chosen: "Of those, only chosen ones",
+    these: "Chosen sources",
+    nothing: "nothing"
   },
   {
     title: "Quellen",
     limited: "Nur manche Quellen",
     labelsHelp:
       "Durch Kommas getrennt. Der Schlüssel liest Quellen mit mindestens einem davon und solche ohne Etikett. Nicht für Schlüssel, die Quellen ändern dürfen.",
-    these: "Davon nur diese (keine gewählt: alle)"
+    chosen: "Davon nur ausgewählte",
+    these: "Ausgewählte Quellen",
+    nothing: "nichts"
   }
 )
 
@@ -28,22 +32,27 @@ const words = texts(
 export interface ScopeFieldValues {
   readonly limited: boolean
   readonly labels: string
+  /** True if only `sourceIds` are read. */
+  readonly chosen: boolean
   readonly sourceIds: ReadonlyArray<string>
 }
 
-export const noScope: ScopeFieldValues = { limited: false, labels: "", sourceIds: [] }
+export const noScope: ScopeFieldValues = { limited: false, labels: "", chosen: false, sourceIds: [] }
 
 /** The fields of a stored scope. */
 export const scopeFieldsOf = (scope: Key["sourceScope"]): ScopeFieldValues =>
   scope === null
     ? noScope
-    : { limited: true, labels: formatLabels(scope.labels ?? []), sourceIds: scope.sourceIds ?? [] }
+    : {
+        limited: true,
+        labels: formatLabels(scope.labels ?? []),
+        chosen: scope.sourceIds !== undefined,
+        sourceIds: scope.sourceIds ?? []
+      }
 
 /** The scope as it is sent. Nothing is sent for every source. */
-export const scopeOf = ({ labels, limited, sourceIds }: ScopeFieldValues) =>
-  limited
-    ? { sourceScope: { labels: parseLabels(labels), ...(sourceIds.length === 0 ? {} : { sourceIds }) } }
-    : {}
+export const scopeOf = ({ chosen, labels, limited, sourceIds }: ScopeFieldValues) =>
+  limited ? { sourceScope: { labels: parseLabels(labels), ...(chosen ? { sourceIds } : {}) } } : {}
 
 /** The scope as it is sent, null for every source. */
 export const scopeOrNull = (value: ScopeFieldValues) => ({ sourceScope: null, ...scopeOf(value) })
@@ -51,8 +60,17 @@ export const scopeOrNull = (value: ScopeFieldValues) => ({ sourceScope: null, ..
 /** Paths of validation issues of a scope. */
 export const scopePaths = ["sourceScope.labels", "sourceScope.sourceIds"] as const
 
-export const scopeText = ({ labels = [], sourceIds = [] }: NonNullable<Key["sourceScope"]>): string =>
-  formatLabels([...(labels.length === 0 ? ["–"] : labels), ...sourceIds])
+/** What a limited scope reads, after its title. */
+export const useScopeText = () => {
+  const t = useText(words)
+  return ({ labels = [], sourceIds }: NonNullable<Key["sourceScope"]>): string => {
+    const read =
+      sourceIds?.length === 0
+        ? t.nothing
+        : formatLabels([...(labels.length === 0 ? ["–"] : labels), ...(sourceIds ?? [])])
+    return `${t.title}: ${read}`
+  }
+}
 
 export const useScopeTitle = () => useText(words).title
 
@@ -80,7 +98,8 @@ export const ScopeFields = ({ agentId, errorOf, help, onChange, value }: Props) 
             onChange={(labels) => onChange({ labels })}
             error={errorOf("sourceScope.labels")}
           />
-          {loadedSources.length === 0 ? null : (
+          <Switch label={t.chosen} isSelected={value.chosen} onChange={(chosen) => onChange({ chosen })} />
+          {!value.chosen || loadedSources.length === 0 ? null : (
             <CheckboxGroup
               isNamedByPeople
               label={t.these}
@@ -92,7 +111,7 @@ export const ScopeFields = ({ agentId, errorOf, help, onChange, value }: Props) 
               error={errorOf("sourceScope.sourceIds")}
             />
           )}
-          <LoadMore query={query} />
+          {value.chosen ? <LoadMore query={query} /> : null}
         </>
       ) : null}
     </>

@@ -14,7 +14,7 @@ import {
   scopeFieldsOf,
   scopeOrNull,
   scopePaths,
-  scopeText,
+  useScopeText,
   useScopeTitle
 } from "../ScopeFields.tsx"
 
@@ -33,10 +33,11 @@ const words = texts(
 export const useScopeNote = () => {
   const t = useText(words)
   const title = useScopeTitle()
+  const scopeText = useScopeText()
   return ({ sourceScope }: Channel): string | null => {
     if (sourceScope === null) return `${title}: ${t.all}`
     const { labels = [], sourceIds } = sourceScope
-    return labels.length === 0 && sourceIds === undefined ? null : `${title}: ${scopeText(sourceScope)}`
+    return labels.length === 0 && sourceIds === undefined ? null : scopeText(sourceScope)
   }
 }
 
