@@ -10,7 +10,7 @@ import type { CrawlEntryStore, NewEntry, AddressState } from "../../store/knowle
 import type { IngestionJobStore, IngestionTask } from "../../store/knowledge/IngestionJobs.ts"
 
 /** Increment when parsing, packing or fingerprints change: all documents are then read again. */
-const readingVersion = 3
+const readingVersion = 2
 const batchSize = 200
 /** Minimum percentage points between two updates of a job's progress, because each is a transaction. */
 const progressStep = 5
