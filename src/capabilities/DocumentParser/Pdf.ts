@@ -6,21 +6,12 @@ import { isError } from "../../domain/ThrownErrors.ts"
 import { ParseError, type ParsedDocument, type ParseLimits } from "../DocumentParser.ts"
 import { optional } from "../../domain/OptionalPackage.ts"
 import { PredefinedCMaps } from "./PdfCMaps.ts"
-import { layOut, type PdfLine, type PdfPage } from "./PdfLayout.ts"
+import { layOut, type PdfPage } from "./PdfLayout.ts"
+import { linesOf } from "./PdfLines.ts"
 import { noteTypes, notesOf } from "./PdfNotes.ts"
 
 /** Number of pages after which fonts and other shared data are dropped. */
 const pagesPerCleanup = 20
-
-const Item = Schema.Struct({
-  str: Schema.String,
-  transform: Schema.Array(Schema.Number),
-  width: Schema.Number,
-  height: Schema.Number,
-  hasEOL: Schema.Boolean
-})
-type Item = typeof Item.Type
-const isItem = Schema.is(Item)
 
 /** The used members of a page of the library. */
 interface PageProxy {
@@ -92,45 +83,6 @@ const isPasswordException = (error: unknown): boolean => isError(error) && error
 const attempt = <A>(work: () => Promise<A>): Effect.Effect<A, ParseError> =>
   Effect.tryPromise({ try: work, catch: (error) => (isPasswordException(error) ? encrypted : malformed) })
 
-/** The height of a vertical run is its length. Its font's height is that of the others. */
-const withFontHeight = (item: Item): Item => {
-  const [, , across = 0, up = 0] = item.transform
-  return { ...item, height: Math.min(item.height, Math.hypot(across, up)) }
-}
-
-/** Joins the text runs of one line. A gap between two runs becomes a space. */
-const lineOf = (items: ReadonlyArray<Item>): PdfLine => {
-  const parts: Array<string> = []
-  let end = Number.NEGATIVE_INFINITY
-  for (const { str, transform, width, height } of items) {
-    const start = transform[4] ?? 0
-    if (parts.length > 0 && start - end > height * 0.25) parts.push(" ")
-    parts.push(str)
-    end = start + width
-  }
-  const text = parts.join("").replaceAll("\0", "").replace(/\s+/g, " ").trim()
-  const height = items.reduce((max, item) => Math.max(max, item.str.trim() === "" ? 0 : item.height), 0)
-  return { text, height, baseline: items[0]?.transform[5] ?? 0 }
-}
-
-/** A run ends its line when it says so, or when the next one has another baseline. */
-const linesOf = (items: ReadonlyArray<Item>): PdfPage => {
-  const lines: Array<PdfLine> = []
-  let runs: Array<Item> = []
-  items.forEach((item, index) => {
-    runs.push(item)
-    const next = items[index + 1]
-    const isNewLine =
-      next !== undefined &&
-      Math.abs((next.transform[5] ?? 0) - (item.transform[5] ?? 0)) > Math.max(2, item.height / 2)
-    if (item.hasEOL || isNewLine || next === undefined) {
-      lines.push(lineOf(runs))
-      runs = []
-    }
-  })
-  return lines.filter(({ text }) => text !== "")
-}
-
 const lengthOf = (page: PdfPage): number => page.reduce((sum, { text }) => sum + text.length + 1, 0)
 
 /** What the pages of a file have. Numbers of pages begin with 1. */
@@ -161,7 +113,7 @@ const readPages = (pdf: DocumentProxy, maxCharacters: number): Effect.Effect<Rea
       if (Option.isNone(page)) lost.add(number)
       if (Option.isNone(text)) damaged.add(number)
       const items: ReadonlyArray<unknown> = Option.isSome(text) ? text.value.items : []
-      const lines = linesOf(items.filter(isItem).map(withFontHeight))
+      const lines = linesOf(items)
       length += lengthOf(lines)
       if (length > maxCharacters) return yield* tooLong
       pages.push(lines)

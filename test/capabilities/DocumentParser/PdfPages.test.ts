@@ -234,3 +234,86 @@ describe("A PDF with annotations", () => {
     })
   )
 })
+
+/** A page of lines of one or two parts, each drawn before the next line. */
+const drawn = (rows: ReadonlyArray<readonly [left: string, right: string]>, distance = 14): Uint8Array => {
+  const at = (x: number, y: number, text: string) =>
+    text === "" ? "" : `BT /F1 10 Tf ${x} ${y} Td (${text}) Tj ET`
+  const content = rows
+    .map(
+      ([left, right], row) => `${at(72, 700 - distance * row, left)} ${at(320, 700 - distance * row, right)}`
+    )
+    .join("\n")
+  return writePdf([[]], { content: Buffer.from(content, "latin1") })
+}
+
+const story = (name: string): ReadonlyArray<string> => [
+  `${name} one begins with a sentence that fills it`,
+  `and goes on for a while in ${name} with words`,
+  `until the third line of ${name} is full as well`,
+  `where another sentence of ${name} is written in`,
+  `the same manner with the words of ${name} here`,
+  `and almost to the margin of ${name} once more`,
+  `so that the seventh line of ${name} is the last`
+]
+const paired = (left: ReadonlyArray<string>, right: ReadonlyArray<string>) =>
+  left.map((text, row) => [text, right[row] ?? ""] as const)
+
+describe("A PDF whose lines are drawn across two columns", () => {
+  const contentOf = (bytes: Uint8Array) =>
+    Effect.map(parsePdf(bytes, limits), ({ content }) => content.replace("###### Page 1\n\n", ""))
+
+  it.effect("Each column is read from its top to its end, and the lines around them stay around them", () =>
+    Effect.gen(function* () {
+      const [left, right] = [story("alpha"), story("omega")]
+      const full =
+        "A line above both columns goes from the left margin of the page as far as the right margin of it"
+      const content = yield* contentOf(
+        drawn([[full, ""], ...paired(left, right), ["", ""], [full.replace("above", "below"), ""]])
+      )
+      const places = [full, ...left, ...right, full.replace("above", "below")].map((line) =>
+        content.indexOf(line)
+      )
+      expect(places).not.toContain(-1)
+      expect(places).toEqual(places.toSorted((a, b) => a - b))
+      expect(content).toContain(left.join(" "))
+      expect(content).toContain(right.join(" "))
+    })
+  )
+
+  it.effect("A line that only one of the columns has belongs to that column", () =>
+    Effect.gen(function* () {
+      const [left, right] = [story("alpha"), story("omega")]
+      const content = yield* contentOf(
+        drawn(paired([...left, "and alpha has an end of its own that is longer"], right))
+      )
+      expect(content).toContain(`${left.at(-1)} and alpha has an end`)
+    })
+  )
+
+  it.effect("Tables are read by their rows", () =>
+    Effect.gen(function* () {
+      const prices = Array.from(
+        { length: 9 },
+        (_, row) => [`Product with the number ${row}`, `${row * 10} EUR`] as const
+      )
+      expect(yield* contentOf(drawn(prices))).toContain("Product with the number 3 30 EUR")
+      const short = story("alpha").slice(0, 5)
+      expect(yield* contentOf(drawn(paired(short, story("omega").slice(0, 5))))).toContain(
+        `${short[0]} omega one`
+      )
+      const cells = paired(story("alpha"), story("omega"))
+      expect(yield* contentOf(drawn(cells, 30))).toContain(`${cells[0]?.[0]} omega one`)
+      const uneven = paired(story("alpha"), [
+        "yes",
+        "no, or only with the consent of both of them",
+        "no",
+        "yes",
+        "no",
+        "no",
+        "no"
+      ])
+      expect(yield* contentOf(drawn(uneven))).toContain(`${uneven[0]?.[0]} yes`)
+    })
+  )
+})
