@@ -26,6 +26,8 @@ export const ParsedDocument = Schema.Struct({
   mediaType: Schema.String,
   /** The page's canonical address (`rel=canonical`), absolute. */
   canonicalUrl: optional(Schema.String),
+  /** For the customer: which part of a damaged document is missing in `content`. */
+  incomplete: optional(Schema.String),
   /** The values of the page's `<meta name="robots">`, separated by commas. */
   robots: optional(Schema.String),
   /** Absolute http and https URLs without fragments, each once, in the order of the page; their number is bounded. */

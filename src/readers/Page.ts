@@ -54,13 +54,14 @@ export const parserError = (error: { readonly code: string; readonly message: st
 /** The document of a response, with the data that a later sync compares. */
 export const documentOf = (
   uri: string,
-  { title, format, content }: ParsedDocument,
+  { title, format, content, incomplete }: ParsedDocument,
   headers: OutboundResponse["headers"]
 ): ReadDocument => ({
   uri,
   title,
   format,
   content,
+  ...(incomplete === undefined ? {} : { incomplete }),
   ...(headers["etag"] === undefined ? {} : { etag: headers["etag"] }),
   ...(headers["last-modified"] === undefined ? {} : { lastModified: headers["last-modified"] })
 })

@@ -16,9 +16,15 @@ export interface ReadDocument {
   readonly format: "markdown" | "text"
   /** Not empty; contains no NUL and no lone surrogates. */
   readonly content: string
+  /** For the customer: which part of a damaged document is missing in `content`. */
+  readonly incomplete?: string
   readonly etag?: string
   readonly lastModified?: string
 }
+
+/** The reason and message of the crawl entry of a document that was read in part. */
+export const damageOf = ({ incomplete }: ReadDocument) =>
+  incomplete === undefined ? {} : { reason: "incomplete", message: incomplete }
 
 export interface ReadOptions {
   /** The stream ends after this many documents. */

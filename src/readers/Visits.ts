@@ -15,7 +15,7 @@ import type { Verdict } from "./Glob.ts"
 import type { PageState, Journal, JournalEntry } from "./Journal.ts"
 import { isTooLarge, type Page, type Sites, tryPage, type Visit, type VisitOptions } from "./Page.ts"
 import type { ReaderError } from "../capabilities/SourceReaders.ts"
-import type { ReadDocument } from "./Reader.ts"
+import { damageOf, type ReadDocument } from "./Reader.ts"
 
 /** An address to visit. */
 export interface Address {
@@ -185,12 +185,13 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
       }
       const known = journal.known(url)
       const target = document.uri
+      const damage = damageOf(document)
       if (known?.repeats === null && known.uri === target && known.digest === state.digest) {
         yield* keep(target)
-        yield* record(place, "unchanged", { reason: "same_content", target, status }, state)
+        yield* record(place, "unchanged", { reason: "same_content", target, status, ...damage }, state)
         return { document: null, links }
       }
-      yield* record(place, "indexed", { target, status }, state)
+      yield* record(place, "indexed", { target, status, ...damage }, state)
       return { document, links }
     })
 

@@ -141,7 +141,12 @@ const startsParagraph = (previous: PdfLine | undefined, next: PdfLine): boolean 
   return gap < -next.height || gap > Math.max(previous.height, next.height) * 1.75
 }
 
-const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArray<string> => {
+const pageBlocks = (
+  page: PdfPage,
+  notes: ReadonlyArray<string>,
+  number: number,
+  layout: Layout
+): ReadonlyArray<string> => {
   const blocks: Array<string> = []
   const pageHeading = `###### Page ${number}`
   /** The heading level of the collected lines; 0 for a paragraph. */
@@ -164,20 +169,22 @@ const pageBlocks = (page: PdfPage, number: number, layout: Layout): ReadonlyArra
     previous = line
   }
   flush()
+  blocks.push(...notes.map(escapedParagraph))
   if (blocks.length === 0) return []
   return blocks[1] === pageHeading && blocks[0]?.startsWith("#") ? blocks : [pageHeading, ...blocks]
 }
 
 /**
  * The whole text. Every section begins with a sixth-level heading that names its page, so that each chunk's heading
- * path contains the page. `title` is the first heading, or empty.
+ * path contains the page. `notes` are paragraphs at the end of a page, by its index. `title` is the first heading, or empty.
  */
 export const layOut = (
-  pages: ReadonlyArray<PdfPage>
+  pages: ReadonlyArray<PdfPage>,
+  notes: ReadonlyMap<number, ReadonlyArray<string>> = new Map()
 ): { readonly title: string; readonly content: string } => {
   const body = bodyHeight(pages)
   const layout = { body, levels: headingHeights(pages, body), running: runningLines(pages) }
   const title = pages.flat().find((line) => levelOf(line, layout) === 1)?.text ?? ""
-  const blocks = pages.flatMap((page, index) => pageBlocks(page, index + 1, layout))
+  const blocks = pages.flatMap((page, index) => pageBlocks(page, notes.get(index) ?? [], index + 1, layout))
   return { title, content: blocks.join("\n\n") }
 }

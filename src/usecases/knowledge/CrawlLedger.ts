@@ -5,7 +5,7 @@ import type { CrawlEntry } from "../../domain/knowledge/Crawl.ts"
 import { digestOf, fingerprintOf } from "../../readers/Fingerprint.ts"
 import type { PageState, Journal, JournalEntry } from "../../readers/Journal.ts"
 import type { ReaderError } from "../../capabilities/SourceReaders.ts"
-import type { ReadDocument } from "../../readers/Reader.ts"
+import { damageOf, type ReadDocument } from "../../readers/Reader.ts"
 import type { CrawlEntryStore, NewEntry, AddressState } from "../../store/knowledge/CrawlEntries.ts"
 import type { IngestionJobStore, IngestionTask } from "../../store/knowledge/IngestionJobs.ts"
 
@@ -147,11 +147,12 @@ export const makeCrawlLedger = (store: CrawlEntryStore, jobs: IngestionJobStore,
         if (reportedUrls.has(uri)) return true
         const evidence = yield* evidenceOf(document)
         if (known.get(uri)?.digest !== evidence.digest) {
-          yield* note({ ...entryOf(uri, "indexed"), target: uri }, evidence)
+          yield* note({ ...entryOf(uri, "indexed"), target: uri, ...damageOf(document) }, evidence)
           return true
         }
         kept.add(uri)
-        yield* note({ ...entryOf(uri, "unchanged"), reason: "same_content", target: uri }, evidence)
+        const entry = { ...entryOf(uri, "unchanged"), reason: "same_content", target: uri }
+        yield* note({ ...entry, ...damageOf(document) }, evidence)
         return false
       })
 

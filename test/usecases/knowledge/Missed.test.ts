@@ -10,6 +10,7 @@ import type { SourceId } from "../../../src/domain/Ids.ts"
 import { SourceStore } from "../../../src/store/knowledge/Sources.ts"
 import { type Answer, layerReaders, page, serveSite } from "../../readers/Site.ts"
 import * as Fixtures from "../../Fixtures.ts"
+import { writePdf } from "../../fixtures/documents/PdfWriter.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { addSource, embedAll, layerIngest, report, sync, told } from "./IngestHarness.ts"
 
@@ -254,6 +255,37 @@ eachEngineLive("A ZIP of documents", (it) => {
         expect(told(lines.get("upload:broken.pdf"))).toBe("failed:malformed")
         expect(lines.get("upload:inner.zip")).toMatchObject({ outcome: "failed", reason: "unsupported_type" })
         expect(lines.get("upload:inner.zip")?.message).toMatch(/^[A-Z].{10,}\.$/u)
+      }).pipe(Effect.provide(live)),
+    120_000
+  )
+})
+
+eachEngineLive("A PDF with a damaged page", (it) => {
+  it.scoped(
+    "is read without it, and the report of each sync names the page, whether it is uploaded or found by a crawl",
+    () =>
+      Effect.gen(function* () {
+        yield* reset
+        const scope = yield* Fixtures.agent()
+        const store = yield* ArtifactStore
+        const texts = ["The first page.", "The second page.", "The third page."]
+        const pages = texts.map((text) => [{ text }])
+        const body = writePdf(pages, { damagedPage: 2 })
+        const site = yield* serveSite(() => ({ "/": page("Home", ["/a.pdf"]), "/a.pdf": { body } }))
+        const url = yield* addSource(scope, "URL", { url: `${site.origin}/`, maxDepth: 1 })
+        const config = { artifact: yield* store.put(body), fileName: "a.pdf" }
+        const file = yield* addSource(scope, "FILE", config)
+        const message = "The file is damaged. Pages that could not be read completely: 2."
+        for (const outcome of ["indexed", "unchanged"] as const)
+          for (const [source, address] of [
+            [url, "/a.pdf"],
+            [file, "upload:a.pdf"]
+          ] as const) {
+            yield* sync(scope, source)
+            expect(yield* stateOf(scope, source)).toBe("READY: null")
+            const lines = yield* report(scope, source, source === url ? site.origin : "")
+            expect(lines.get(address)).toMatchObject({ outcome, reason: "incomplete", message })
+          }
       }).pipe(Effect.provide(live)),
     120_000
   )

@@ -73,7 +73,10 @@ const germanStatus: Readonly<Record<string, string>> = {
   "429": " Sie bittet um weniger Anfragen."
 }
 
-const inGerman = (code: string): string | undefined => {
+const inGerman = (code: string, message: string): string | undefined => {
+  const pages = code === "incomplete" ? /: ([^:]+)$/u.exec(message)?.[1] : undefined
+  if (pages !== undefined)
+    return `Die Datei ist beschädigt. Nicht vollständig lesbare Seiten: ${pages.replace("and more", "und weitere")}`
   const status = /^status_(\d+)$/.exec(code)?.[1]
   return status === undefined ? german[code] : `Die Seite antwortete ${status}.${germanStatus[status] ?? ""}`
 }
@@ -86,7 +89,7 @@ interface ReadingReasonProps {
 /** A reason whose code is separate, as in crawl reports. */
 export const ReadingReason = ({ code, message }: ReadingReasonProps) => {
   const { language } = useLanguage()
-  const translated = code === null ? undefined : language === "de" ? inGerman(code) : english[code]
+  const translated = code === null ? undefined : language === "de" ? inGerman(code, message) : english[code]
   return translated === undefined ? <span lang="en">{message}</span> : <span>{translated}</span>
 }
 
