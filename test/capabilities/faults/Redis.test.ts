@@ -8,12 +8,12 @@ import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
 import { Redis } from "ioredis"
 import * as Net from "node:net"
-import { backends, connect } from "../../src/app/RedisBackends.ts"
-import { DedupeStore } from "../../src/capabilities/DedupeStore.ts"
-import { RateLimiter } from "../../src/capabilities/RateLimiter.ts"
-import { Realtime } from "../../src/capabilities/Realtime.ts"
-import { ConversationId } from "../../src/domain/Ids.ts"
-import { startRedis, withRedis } from "../servers/RedisServer.ts"
+import { backends, connect } from "../../../src/app/RedisBackends.ts"
+import { DedupeStore } from "../../../src/capabilities/DedupeStore.ts"
+import { RateLimiter } from "../../../src/capabilities/RateLimiter.ts"
+import { Realtime } from "../../../src/capabilities/Realtime.ts"
+import { ConversationId } from "../../../src/domain/Ids.ts"
+import { startRedis, withRedis } from "../../servers/RedisServer.ts"
 
 const typing = { _tag: "Typing", conversationId: ConversationId.make("cnv_1") } as const
 

@@ -12,8 +12,8 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
-import { ArtifactStore, type ArtifactStoreError, refOf } from "../../src/capabilities/ArtifactStore.ts"
-import { layerS3 } from "../../src/capabilities/ArtifactStore/S3.ts"
+import { ArtifactStore, type ArtifactStoreError, refOf } from "../../../src/capabilities/ArtifactStore.ts"
+import { layerS3 } from "../../../src/capabilities/ArtifactStore/S3.ts"
 
 const hello = new TextEncoder().encode("hello")
 const ref = refOf(hello)
