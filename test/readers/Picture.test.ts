@@ -112,6 +112,10 @@ describe("An IMAGE source", () => {
     )
   }
 
+  /** The header of a file in the ISO base media format. */
+  const isoMedia = (brand: string) =>
+    Uint8Array.from([0, 0, 0, 24, ...strToU8(`ftyp${brand}`), 0, 0, 0, 0, ...strToU8(`mif1${brand}`)])
+
   const hostile: ReadonlyArray<readonly [string, Uint8Array, string, RegExp]> = [
     [
       "declares 60,000 by 60,000 dots",
@@ -128,7 +132,15 @@ describe("An IMAGE source", () => {
       /damaged/
     ],
     ["holds no text", toPng(white), "empty", /No text/],
-    ["is a compressed bitmap", toBmp(white).fill(1, 30, 31), "unsupported_type", /PNG/]
+    ["is a compressed bitmap", toBmp(white).fill(1, 30, 31), "unsupported_type", /PNG/],
+    // Such a picture is a source of type IMAGE already.
+    [
+      "is a photo of a phone (HEIC)",
+      isoMedia("heic"),
+      "unsupported_type",
+      /^Images of type image\/heic .* PNG/
+    ],
+    ["is an AVIF", isoMedia("avif"), "unsupported_type", /^Images of type image\/avif .* PNG/]
   ]
   for (const [what, bytes, code, message] of hostile) {
     it.live(`A picture that ${what} fails with ${code}, and the next one is read`, () =>

@@ -15,6 +15,7 @@ import * as Schema from "effect/Schema"
 import { TenantId } from "../../domain/Ids.ts"
 import { RowKey, TableShape } from "../../domain/accounts/TenantMove.ts"
 import { sync } from "../../store/database/Folder.ts"
+import * as Originals from "./Originals.ts"
 import { ArchiveError, attempt, damaged, verify, type Written } from "./PartFile.ts"
 
 const Header = Schema.Struct({
@@ -173,8 +174,8 @@ export const begin = (folder: string, given: NewHeader) =>
     } as const
   })
 
-/** The manifest of a whole archive. */
-const read = (folder: string) =>
+/** The manifest of a whole archive. Other files are not checked. */
+export const read = (folder: string) =>
   Effect.gen(function* () {
     const file = path.join(folder, manifestName)
     if (!exists(file)) {
@@ -190,11 +191,11 @@ const read = (folder: string) =>
     return yield* Effect.mapError(decodeManifest(sealed.manifest), () => damaged(folder))
   })
 
-/** {@link read}. Fails unless every file of it is whole. */
+/** {@link read}. Fails unless every file of it is whole, originals included. */
 export const readWhole = (folder: string) =>
   Effect.tap(read(folder), ({ events, jobs, originals, parts }) =>
     Effect.forEach(
       [...parts, originals, ...[events, jobs].filter((file) => file !== undefined)],
       (one: Written & { readonly file: string }) => verify(path.join(folder, one.file), one)
-    )
+    ).pipe(Effect.zipRight(Originals.verifyAll(folder)))
   )

@@ -83,6 +83,14 @@ export const load = (folder: string, ref: ArtifactRef) =>
     return bytes
   })
 
+/** Fails unless all originals that an archive lists are whole. */
+export const verifyAll = (folder: string) =>
+  Stream.runDrain(
+    Stream.mapEffect(listOriginals(folder), (ref) => load(folder, ref), {
+      concurrency: maxConcurrentOriginals
+    })
+  )
+
 /** Stores all originals of an archive, and counts them. */
 export const restoreAll = (folder: string) =>
   Effect.gen(function* () {

@@ -265,7 +265,7 @@ export const discardImport = Effect.fn("Backup.discardImport")(function* (
   settings: Settings,
   folder: string
 ) {
-  const manifest = yield* Manifest.readWhole(folder)
+  const manifest = yield* Manifest.read(folder)
   const { id } = yield* tenantOfArchive(manifest, folder)
   yield* withInstallation(
     settings,

@@ -6,6 +6,7 @@ import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import { AwsV4Signer } from "aws4fetch"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -15,6 +16,7 @@ import * as Schedule from "effect/Schedule"
 import * as Stream from "effect/Stream"
 import { collect } from "../../concurrency/Collect.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
+import { retryAfter } from "../../domain/RetryAfter.ts"
 import { ArtifactStore, ArtifactStoreError, refOf } from "../ArtifactStore.ts"
 import { removeAbandonedSpools, spool } from "./Spool.ts"
 import { makeSpoolLimit } from "./SpoolLimit.ts"
@@ -36,8 +38,10 @@ const contentType = "application/octet-stream"
 
 /** Time-out of one attempt, including the body. */
 const attemptTimeout = Duration.seconds(60)
-/** For failures that may be transient. */
-const retries = Schedule.intersect(Schedule.jittered(Schedule.exponential("200 millis")), Schedule.recurs(3))
+/** Time-out of all attempts with their pauses. A caller may be an HTTP request. */
+const totalTimeout = Duration.seconds(90)
+/** A store that asks for a longer pause is not asked again. */
+const maxPause = Duration.seconds(20)
 /** Maximum size in bytes, above that of any original. A larger object is not read. */
 const maxObjectBytes = 256 * MiB
 const maxRefusalBytes = 65_536
@@ -46,31 +50,50 @@ const maxRefusalBytes = 65_536
 interface Failure {
   readonly reason: string
   readonly transient: boolean
+  /** The shortest pause before the next attempt. */
+  readonly pause: Duration.Duration
 }
 
-const failure = (reason: string, transient: boolean): Failure => ({ reason, transient })
+const failure = (reason: string, transient: boolean, pause = Duration.zero): Failure => ({
+  reason,
+  transient,
+  pause
+})
+
+/** For failures that may be transient. */
+const retries = Schedule.identity<Failure>().pipe(
+  Schedule.zipLeft(Schedule.jittered(Schedule.exponential("200 millis"))),
+  Schedule.zipLeft(Schedule.recurs(3)),
+  Schedule.modifyDelay(({ pause }, delay) => Duration.max(pause, delay))
+)
 
 /** The store's error code. The rest of its answer is dropped, because it may repeat the request. */
 const codeIn = (body: string): string => /<Code>([A-Za-z]{1,64})<\/Code>/u.exec(body)?.[1] ?? ""
 
+const isTransient = (status: number, code: string): boolean =>
+  status >= 500 || status === 429 || status === 408 || code === "RequestTimeout"
+
+/** The region of the bucket, which the store names when a request was signed for another one. */
+const regionHint = (response: HttpClientResponse.HttpClientResponse, body: string): string => {
+  if (response.status !== 301 && response.status !== 400) return ""
+  const named = response.headers["x-amz-bucket-region"] ?? /<Region>([^<]*)<\/Region>/u.exec(body)?.[1] ?? ""
+  return /^[a-z0-9-]{1,64}$/u.test(named) ? `: AWS_REGION should be ${named}` : ""
+}
+
 const refusal = (response: HttpClientResponse.HttpClientResponse) =>
-  Effect.map(
-    collect(response.stream, maxRefusalBytes, () => "too long").pipe(
+  Effect.gen(function* () {
+    const body = yield* collect(response.stream, maxRefusalBytes, () => "too long").pipe(
       Effect.map((bytes) => new TextDecoder().decode(bytes)),
       Effect.orElseSucceed(() => "")
-    ),
-    (body) => {
-      const { status } = response
-      const code = codeIn(body)
-      return {
-        code,
-        ...failure(
-          `${status}${code === "" ? "" : ` ${code}`}`,
-          status >= 500 || status === 429 || status === 408
-        )
-      }
-    }
-  )
+    )
+    const { headers, status } = response
+    const code = codeIn(body)
+    const reason = `${status}${code === "" ? "" : ` ${code}`}${regionHint(response, body)}`
+    const pause = Option.getOrElse(retryAfter(headers, yield* Clock.currentTimeMillis), () => Duration.zero)
+    return { code, ...failure(reason, isTransient(status, code), pause) }
+  })
+
+const noAnswer = () => failure("no answer in time", true)
 
 const addressOf = ({ bucket, endpoint, region }: S3Options): string => {
   if (endpoint !== null) return `${endpoint}/${bucket}`
@@ -125,8 +148,12 @@ const make = (options: S3Options) =>
         const response = yield* Effect.mapError(client.execute(signed), () => failure("no answer", true))
         return yield* read(response)
       }).pipe(
-        Effect.timeoutFail({ duration: attemptTimeout, onTimeout: () => failure("no answer in time", true) }),
-        Effect.retry({ schedule: retries, while: ({ transient }) => transient })
+        Effect.timeoutFail({ duration: attemptTimeout, onTimeout: noAnswer }),
+        Effect.retry({
+          schedule: retries,
+          while: ({ pause, transient }) => transient && Duration.lessThanOrEqualTo(pause, maxPause)
+        }),
+        Effect.timeoutFail({ duration: totalTimeout, onTimeout: noAnswer })
       )
 
     const failed = (action: string) => (cause: Failure) =>
@@ -155,8 +182,8 @@ const make = (options: S3Options) =>
       Effect.gen(function* () {
         if (response.status >= 300) {
           const refused = yield* refusal(response)
-          // A missing bucket is a configuration error, not a missing artifact.
-          if (response.status === 404 && refused.code !== "NoSuchBucket") return Option.none<Uint8Array>()
+          // Any other 404 is of a missing bucket, or of a gateway that does not reach the store.
+          if (response.status === 404 && refused.code === "NoSuchKey") return Option.none<Uint8Array>()
           return yield* Effect.fail(refused)
         }
         if (Number(response.headers["content-length"] ?? 0) > maxObjectBytes) {

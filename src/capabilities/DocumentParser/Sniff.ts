@@ -24,7 +24,14 @@ const containerTypes: Readonly<Record<ContainerKind, string>> = {
 const supportedTypes = "Send a PDF, DOCX, XLSX, PPTX, EPUB, HTML, Markdown, text, CSV or JSON document."
 const archiveType = /zip|x-7z|x-rar|x-tar|gzip|x-bzip2|x-xz|zstd|x-lzh|x-cpio|x-unix-archive/
 
+/** Images whose text is recognized. They get here as pages of a site. */
+const recognizedType = /^image\/(?:a?png|jpeg|gif|webp|bmp|tiff)$/
+
 const unsupported = (mediaType: string): ParseError => {
+  const error = (message: string) => new ParseError({ code: "unsupported_type", message })
+  if (mediaType.startsWith("image/") && !recognizedType.test(mediaType)) {
+    return error(`Images of type ${mediaType} are not read. Save it as PNG, JPEG, WebP or GIF.`)
+  }
   const what = mediaType.startsWith("image/")
     ? "The file is an image. Add it as a source of type IMAGE, which reads the text in it."
     : archiveType.test(mediaType)
@@ -32,7 +39,7 @@ const unsupported = (mediaType: string): ParseError => {
       : mediaType === "application/octet-stream"
         ? "The file is not a document of a known type."
         : `Documents of type ${mediaType} are not read.`
-  return new ParseError({ code: "unsupported_type", message: `${what} ${supportedTypes}` })
+  return error(`${what} ${supportedTypes}`)
 }
 
 const encrypted = new ParseError({

@@ -2,10 +2,12 @@
  * {@link Realtime} by publish and subscribe of Redis. A signal reaches the subscribers of its own process at once.
  * Other processes get it in the background, in batches, so that publishing never waits for Redis.
  */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
+import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import type { Cluster, Redis } from "ioredis"
 import { Realtime, Signal } from "../Realtime.ts"
@@ -16,6 +18,9 @@ const channel = "{spoke}:realtime"
 const Message = Schema.parseJson(Schema.Struct({ from: Schema.String, signals: Schema.Array(Signal) }))
 const encode = Schema.encodeSync(Message)
 const decode = Schema.decodeUnknownOption(Message)
+
+/** A subscription sends nothing by itself, so only an answer shows that its connection is alive. */
+const pingInterval = Duration.seconds(10)
 
 /** A connection that subscribes cannot run other commands. */
 const subscribingConnection = (redis: Redis | Cluster) =>
@@ -66,6 +71,12 @@ export const layerRedis = (redis: Redis | Cluster) =>
           () => undefined
         )
       })
+
+      yield* Effect.tryPromise(() => listener.ping()).pipe(
+        Effect.ignore,
+        Effect.repeat(Schedule.spaced(pingInterval)),
+        Effect.forkScoped
+      )
 
       // The subscription moves to another node of the cluster by itself, and signals may be lost.
       listener.on("-node", () => Runtime.runFork(runtime)(signalAll))

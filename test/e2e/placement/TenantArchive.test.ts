@@ -75,6 +75,18 @@ describe.skipIf(skipped)("One tenant", () => {
     expect(asked.status).toBe(200)
   }
 
+  /** A copy of the archive in which one file of `below` is changed. */
+  const damagedCopy = (name: string, below: string, damage: (bytes: Buffer) => Buffer) => {
+    const copy = Path.join(folder, name)
+    Fs.cpSync(archive, copy, { recursive: true })
+    const file = filesBelow(copy).find((each) => each.name.startsWith(below))
+    if (file === undefined) throw new Error(`The archive has no file ${below}`)
+    Fs.writeFileSync(Path.join(copy, file.name), damage(file.bytes))
+    return copy
+  }
+
+  const cutOff = (bytes: Buffer) => bytes.subarray(0, -5)
+
   const withOthers = async (variables: Variables, name: string) => {
     const spoke = await serve(variables)
     const world = await makeWorld(spoke, await makeTenant(spoke, name), name)
@@ -235,7 +247,9 @@ describe.skipIf(skipped)("One tenant", () => {
         503,
         "This account is being imported. Try again later."
       ])
-      await runSuccessfully([...importing, "--discard"], third)
+      // What an archive has stored can be removed without the archive's rows.
+      const broken = damagedCopy("broken", "rows/messages-", cutOff)
+      await runSuccessfully(["tenant", "import", broken, "--discard"], third)
       const nothing = Object.entries(await rowsOf(third, walnut.tenantId)).filter(
         ([, rows]) => rows.length > 0
       )
@@ -285,11 +299,15 @@ describe.skipIf(skipped)("One tenant", () => {
     ).toEqual([])
     const values = ["migration_id", "name", "checksum"].map((column) => `'${newest?.[column]}'`)
     await query(fourth, `insert into migrations (migration_id, name, checksum) values (${values})`)
-    const copy = Path.join(folder, "damaged")
-    Fs.cpSync(archive, copy, { recursive: true })
-    const part = Path.join(copy, "rows", "messages-000001.jsonl.gz")
-    Fs.writeFileSync(part, Fs.readFileSync(part).subarray(0, -5))
-    await refused("not a whole archive", copy, "--key-file", keyFile)
+    const damages: ReadonlyArray<readonly [below: string, (bytes: Buffer) => Buffer]> = [
+      ["rows/messages-", cutOff],
+      ["originals/", (bytes) => bytes.fill(bytes[0]! ^ 1, 0, 1)],
+      ["jobs.jsonl.gz", (bytes) => Buffer.concat([bytes, bytes])]
+    ]
+    for (const [at, [below, damage]] of damages.entries()) {
+      const copy = damagedCopy(`damaged-${at}`, below, damage)
+      await refused("damaged", copy, "--key-file", keyFile)
+    }
     const whole = await run(["import", archive], embedded(folder, "fifth"))
     expect([whole.code, whole.stderr]).toEqual([1, expect.stringContaining("spoke tenant import")])
   }, 240_000)
