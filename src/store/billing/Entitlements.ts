@@ -1,7 +1,6 @@
 /**
  * Remaining entitlements of a tenant. Both reservations hold a row lock until the caller's transaction ends, so that
- * two requests cannot both use the last place. So they come last in a transaction: turns of the tenant wait for the lock
- * of a job's reservation, too.
+ * two requests cannot both use the last place.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -12,14 +11,14 @@ export class EntitlementStore extends Effect.Service<EntitlementStore>()("store/
   effect: Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
 
-    /** True when the tenant may have the source that the caller's transaction has added. */
+    /** True when the tenant may have one more source. Must be called in the transaction that adds it. */
     const reserveSource = Effect.fn("EntitlementStore.reserveSource")(function* (scope: AgentScope) {
       // A separate statement for the lock: the count must see what its last holder committed.
       const [subscription] = yield* sql<{ readonly limit: number }>`
         select sources_limit::float8 as limit from subscriptions where tenant_id = ${scope.tenantId} for update`
       const [sources] = yield* sql<{ readonly count: number }>`
         select count(*)::int as count from sources where tenant_id = ${scope.tenantId}`
-      return (sources?.count ?? 0) <= (subscription?.limit ?? 0)
+      return (sources?.count ?? 0) < (subscription?.limit ?? 0)
     }, Effect.orDie)
 
     /** True when the quota of the period has a job left. The job is then counted for tenant and agent. */

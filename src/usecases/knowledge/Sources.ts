@@ -102,61 +102,43 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
 
     /**
      * Adds a job in the caller's transaction. Returns the job that already waits instead, if that does what this one
-     * would. The calls of models that the job makes count for the key of its caller. A new job must be reserved.
+     * would. The calls of models that the job makes count for the key of its caller.
      */
-    const addJob = Effect.fn("Sources.addJob")(function* (
+    const queueJob = Effect.fn("Sources.queueJob")(function* (
       scope: ModelCaller,
       sourceId: SourceId,
       type: IngestionJobType
     ) {
       const waiting = yield* jobs.findQueued(scope, sourceId)
       if (Option.isSome(waiting) && (type === "INGEST" || waiting.value.type === type))
-        return { id: waiting.value.id, isNew: false }
+        return waiting.value.id
       const { id, inserted } = yield* jobs.insert(scope, { id: yield* newId.ingestionJob, sourceId, type })
-      if (inserted) {
-        const { keyId, tenantId } = scope
-        const payload = keyId === undefined ? { tenantId, jobId: id } : { tenantId, jobId: id, keyId }
-        yield* queue.enqueue("ingestion", payload, { serialKey: sourceId })
+      if (!inserted) return id
+      if (!(yield* entitlements.reserveIngestionJob(scope))) {
+        return yield* new LimitExceeded({ message: "The ingestion jobs of this period are used up." })
       }
-      return { id, isNew: inserted }
+      const { keyId, tenantId } = scope
+      const payload = keyId === undefined ? { tenantId, jobId: id } : { tenantId, jobId: id, keyId }
+      yield* queue.enqueue("ingestion", payload, { serialKey: sourceId })
+      return id
     })
-
-    const reserveJob = (scope: AgentScope) =>
-      Effect.filterOrFail(
-        entitlements.reserveIngestionJob(scope),
-        (isReserved) => isReserved,
-        () => new LimitExceeded({ message: "The ingestion jobs of this period are used up." })
-      )
-
-    const reserveSource = (scope: AgentScope) =>
-      Effect.filterOrFail(
-        entitlements.reserveSource(scope),
-        (isReserved) => isReserved,
-        () => new LimitExceeded({ message: "The number of sources that the plan allows is reached." })
-      )
-
-    /** Adds a job as {@link addJob} does, and reserves it. */
-    const queueJob = (scope: ModelCaller, sourceId: SourceId, type: IngestionJobType) =>
-      addJob(scope, sourceId, type).pipe(
-        Effect.tap(({ isNew }) => Effect.when(reserveJob(scope), () => isNew)),
-        Effect.map(({ id }) => id)
-      )
 
     const unavailable = () =>
       new ServiceUnavailable({ message: "Nothing can be queued now. Try again later." })
 
     const insert = Effect.fn("Sources.insert")(function* (scope: ModelCaller, source: NewSource) {
+      if (!(yield* entitlements.reserveSource(scope))) {
+        return yield* new LimitExceeded({ message: "The number of sources that the plan allows is reached." })
+      }
       const id = yield* newId.source
       const { config, labels, name, type } = source
       yield* store.insert(scope, { id, type, name, labels, config })
       if (typeof source.sealed === "string") yield* connectors.keep(scope, id, source.sealed)
-      const added = source.autoSync ? yield* addJob(scope, id, "INGEST") : null
+      const jobId = source.autoSync ? yield* queueJob(scope, id, "INGEST") : null
       const created: Created = {
         source: yield* Effect.orDie(get(scope, id)),
-        ingestionJob: added === null ? null : yield* Effect.orDie(job(scope, added.id))
+        ingestionJob: jobId === null ? null : yield* Effect.orDie(job(scope, jobId))
       }
-      yield* reserveSource(scope)
-      if (added !== null) yield* reserveJob(scope)
       return created
     })
 
