@@ -7,6 +7,8 @@ import { parentPort } from "node:worker_threads"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { optional } from "../domain/OptionalPackage.ts"
+import { bitmapToPpm } from "../capabilities/TextRecognition/Bitmap.ts"
+import { imageFormat, imageSize } from "../capabilities/TextRecognition/ImageHeader.ts"
 import { type Answer, Job } from "../capabilities/TextRecognition/Messages.ts"
 
 /** The library and the folder of the English model of its package. Nothing is downloaded or written. */
@@ -28,13 +30,30 @@ const start = Effect.flatMap(packages, ({ Tesseract, langPath }) =>
   )
 )
 
+type Refused = Extract<Answer, { readonly _tag: "Refused" }>
+const refused = (code: Refused["code"]): Refused => ({ _tag: "Refused", code })
+
 const recognizer = Effect.runSync(Effect.cached(start))
+
+/**
+ * The bytes for the library. Refuses an image whose header declares too many pixels, or no size. The headers of a large
+ * GIF or JPEG take up to a second, so they are read in this thread.
+ */
+const prepare = ({ bytes, maxPixels }: Job): Uint8Array | Refused => {
+  const format = imageFormat(bytes)
+  if (format === undefined) return refused("unsupported_type")
+  const size = imageSize(bytes, format)
+  if (size === undefined) return refused("malformed")
+  if (size.width * size.height > maxPixels) return refused("too_large")
+  return format === "bmp" ? (bitmapToPpm(bytes) ?? refused("unsupported_type")) : bytes
+}
 
 const answer = (message: unknown): Effect.Effect<Answer> =>
   Effect.gen(function* () {
-    const { bytes } = yield* Schema.decodeUnknown(Job)(message)
+    const prepared = prepare(yield* Schema.decodeUnknown(Job)(message))
+    if ("_tag" in prepared) return prepared
     const worker = yield* recognizer
-    const { data } = yield* Effect.tryPromise(() => worker.recognize(Buffer.from(bytes)))
+    const { data } = yield* Effect.tryPromise(() => worker.recognize(Buffer.from(prepared)))
     return { _tag: "Read", text: data.text, confidence: data.confidence } as const
   }).pipe(
     Effect.catchTag("PackageMissing", () => Effect.succeed({ _tag: "Missing" } as const)),

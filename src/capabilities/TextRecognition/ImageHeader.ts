@@ -1,6 +1,6 @@
 /** Reads format and size of an image from its header, so that large images can be refused before they are decoded. */
 
-export type ImageFormat = "png" | "jpeg" | "gif" | "webp" | "bmp" | "tiff"
+type ImageFormat = "png" | "jpeg" | "gif" | "webp" | "bmp" | "tiff"
 
 export interface ImageSize {
   readonly width: number

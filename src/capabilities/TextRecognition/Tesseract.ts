@@ -16,8 +16,7 @@ import { watchMemory } from "../../concurrency/WatchMemory.ts"
 import { sanitize } from "../../domain/Text.ts"
 import { packageMissing } from "../../domain/OptionalPackage.ts"
 import { RecognitionError, TextRecognition } from "../TextRecognition.ts"
-import { bitmapToPpm } from "./Bitmap.ts"
-import { type ImageFormat, imageFormat, imageSize } from "./ImageHeader.ts"
+import { imageFormat } from "./ImageHeader.ts"
 import { Answer, type Job } from "./Messages.ts"
 import { MiB } from "../../domain/Bytes.ts"
 
@@ -67,18 +66,6 @@ const maxWaiting = 10_000
 /** Interval at which the memory of the process is checked. */
 const watchInterval = Duration.millis(250)
 
-/** The bytes for the thread. Fails when the header declares too many pixels, or no size. */
-const prepare = (bytes: Uint8Array, maxPixels: number): Effect.Effect<Uint8Array, RecognitionError> =>
-  Effect.gen(function* () {
-    const format: ImageFormat | undefined = imageFormat(bytes)
-    if (format === undefined) return yield* unsupported
-    const size = imageSize(bytes, format)
-    if (size === undefined) return yield* malformed
-    if (size.width * size.height > maxPixels) return yield* tooLarge(maxPixels)
-    if (format !== "bmp") return new Uint8Array(bytes)
-    return bitmapToPpm(bytes) ?? (yield* unsupported)
-  })
-
 const startWorker = (script: URL): Worker =>
   new Worker(script, {
     ...isolated,
@@ -100,12 +87,14 @@ const make = (options: TesseractOptions) =>
       interval: watchInterval
     })
 
+    const refusals = { unsupported_type: unsupported, malformed, too_large: tooLarge(maxPixels) }
+
     /** The memory of `bytes` is transferred to the thread. */
     const recognizeInThread = (bytes: Uint8Array) =>
       thread
         .use((ask) =>
           Effect.gen(function* () {
-            const job: Job = { bytes }
+            const job: Job = { bytes, maxPixels }
             const transfer = types.isArrayBuffer(bytes.buffer) ? [bytes.buffer] : []
             const reply = yield* ask(job, { transfer }).pipe(
               Effect.raceFirst(tooMuchMemory),
@@ -113,13 +102,15 @@ const make = (options: TesseractOptions) =>
             )
             const answer = yield* Effect.mapError(decodeAnswer(reply), () => malformed)
             if (answer._tag === "Missing") return yield* notInstalled
+            if (answer._tag === "Refused") return yield* refusals[answer.code]
             return answer._tag === "Failed" ? yield* malformed : answer
           })
         )
         .pipe(Effect.catchTag("ThreadEnded", () => malformed))
 
     const recognize = Effect.fn("TextRecognition.recognize")(function* (bytes: Uint8Array) {
-      const { text, confidence } = yield* Effect.flatMap(prepare(bytes, maxPixels), recognizeInThread).pipe(
+      if (imageFormat(bytes) === undefined) return yield* unsupported
+      const { text, confidence } = yield* Effect.suspend(() => recognizeInThread(new Uint8Array(bytes))).pipe(
         withSharedPermit(limiter, () => timedOut)
       )
       return confidence < minConfidence ? "" : sanitize(text).trim()

@@ -1,12 +1,11 @@
 /** The dashboard's inbox: previews of conversations, their messages, newest first, and the runs behind them. */
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import { ArtifactStore } from "../../capabilities/ArtifactStore.ts"
 import { grantorOfUser, type SessionUser } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import type { AuthoredMessage } from "../../domain/conversations/Conversation.ts"
 import type { InboxFilter, InboxStatus } from "../../domain/conversations/Inbox.ts"
-import { NotFound, orNoSuch } from "../../domain/Errors.ts"
+import { orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId, ConversationId, MessageId, RunId } from "../../domain/Ids.ts"
 import type { ConversationPreview } from "../../domain/conversations/InboxView.ts"
 import type { ArtifactRef } from "../../domain/knowledge/Source.ts"
@@ -18,6 +17,7 @@ import { InboxViewStore } from "../../store/conversations/InboxView.ts"
 import { WidgetMessageStore } from "../../store/chat/WidgetMessages.ts"
 import { AuditTrail, type AuditContext } from "../accounts/AuditTrail.ts"
 import { RealtimeAccess } from "../chat/RealtimeAccess.ts"
+import { readAttachment } from "./AttachmentFile.ts"
 
 /** Preview of a conversation that was deleted meanwhile. */
 const emptyPreview: ConversationPreview & InboxStatus = {
@@ -136,10 +136,7 @@ export class InboxView extends Effect.Service<InboxView>()("usecases/conversatio
       artifact: ArtifactRef
     ) {
       yield* findConversation(scope, id)
-      const stored = yield* files.attachment(scope, id, artifact)
-      const bytes = Option.isNone(stored) ? Option.none() : yield* Effect.orDie(artifacts.get(artifact))
-      if (Option.isSome(stored) && Option.isSome(bytes)) return { ...stored.value, bytes: bytes.value }
-      return yield* new NotFound({ message: "The conversation has no such file." })
+      return yield* readAttachment(artifacts, artifact, yield* files.attachment(scope, id, artifact))
     })
 
     /** A token that opens the realtime socket of a conversation. */

@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
-import { ArtifactStore, layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
+import { ArtifactStore, ArtifactStoreError, layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
@@ -51,6 +51,19 @@ const session = Layer.succeed(
   Effect.sync(() => current.user)
 )
 
+let bucketAnswers = true
+/** Artifacts in memory, as in a bucket that may be out of reach. */
+const bucket = Layer.effect(
+  ArtifactStore,
+  Effect.map(ArtifactStore, (store) => ({
+    ...store,
+    get: (...request: Parameters<typeof store.get>) =>
+      Effect.suspend(() =>
+        bucketAnswers ? store.get(...request) : Effect.fail(new ArtifactStoreError({ message: "no answer" }))
+      )
+  }))
+).pipe(Layer.provide(layerMemory))
+
 const server = TestServer.layer(
   HttpApiBuilder.api(HttpApi.make("spoke").add(InboxViewApi).add(HostedConversationsApi)).pipe(
     Layer.provide(Layer.merge(InboxViewHandlers, ConversationsHandlers)),
@@ -66,11 +79,11 @@ const server = TestServer.layer(
       InboxViewStore.Default,
       InboxListStore.Default,
       InboxWorkStore.Default,
-      layerMemory,
       WidgetMessageStore.Default,
       ownershipLayer(),
       settings(),
-      SqlAudit.layerSql
+      SqlAudit.layerSql,
+      bucket
     )
   )
 )
@@ -152,6 +165,9 @@ eachEngineLive("The dashboard's inbox", (it) => {
       expect(found.headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''a.html")
       expect(found.headers.get("x-content-type-options")).toBe("nosniff")
       expect((yield* get(artifact.replace(/.$/, (last) => (last === "0" ? "1" : "0")))).status).toBe(404)
+      bucketAnswers = false
+      const refused = yield* get(artifact).pipe(Effect.ensuring(Effect.sync(() => (bucketAnswers = true))))
+      expect(refused.status).toBe(503)
       yield* as({ ...scope, tenantId: TenantId.make("ten_other") })
       expect((yield* get(artifact)).status).toBe(404)
     }).pipe(onFreshData)

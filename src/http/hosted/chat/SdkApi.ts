@@ -2,7 +2,7 @@
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
 import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Schema from "effect/Schema"
-import { Conflict, NotFound, ValidationError } from "../../../domain/Errors.ts"
+import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { cursorParam, limitParam, nextCursor } from "../../../domain/Page.ts"
 import {
   ConversationView,
@@ -70,7 +70,7 @@ const attachment = HttpApiEndpoint.get("attachment", "/api/sdk/attachments/:id")
   .setPath(Schema.Struct({ id: Schema.String }))
   .setUrlParams(SessionQuery)
   .addSuccess(bytesBody)
-  .addError(refused)
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "viewer")
 
 const identify = HttpApiEndpoint.post("identify", "/api/sdk/identify")

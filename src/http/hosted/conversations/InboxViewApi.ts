@@ -55,7 +55,7 @@ const recent = HttpApiEndpoint.get("recent", "/api/conversations/:id/recent")
 const attachment = HttpApiEndpoint.get("attachment", "/api/conversations/:id/attachments/:artifact")
   .setPath(Schema.Struct({ ...conversationPath.fields, artifact: ArtifactRef }))
   .addSuccess(bytesBody)
-  .addError(failure(ValidationError, NotFound))
+  .addError(failure(ValidationError, NotFound, ServiceUnavailable))
   .annotate(RequiredRole, "viewer")
 
 export const SocketAccess = Schema.Struct({ realtimeToken: Schema.String, realtimeUrl: Schema.String })

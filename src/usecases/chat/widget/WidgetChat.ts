@@ -18,6 +18,7 @@ import { RealtimeAccess } from "../RealtimeAccess.ts"
 import * as TurnMetrics from "../TurnMetrics.ts"
 import { TurnSettings } from "../TurnSettings.ts"
 import * as Notices from "../../../domain/chat/Notices.ts"
+import { noFile, readAttachment } from "../../conversations/AttachmentFile.ts"
 import { Handoff } from "../../conversations/Handoff.ts"
 import { RealtimeFeed } from "../../conversations/RealtimeFeed.ts"
 import type { CallerAccess } from "./Callers.ts"
@@ -40,8 +41,6 @@ interface HandoffRequest {
   /** Language of the page. */
   readonly language?: string | undefined
 }
-
-const noFile = () => new NotFound({ message: "The conversation has no such file." })
 
 export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widget/WidgetChat", {
   effect: Effect.gen(function* () {
@@ -158,10 +157,7 @@ export class WidgetChat extends Effect.Service<WidgetChat>()("usecases/chat/widg
       const ref = refOf(id)
       if (conversationId === null || Option.isNone(ref)) return yield* noFile()
       const stored = yield* messages.attachment(scope, conversationId, ref.value)
-      if (Option.isNone(stored)) return yield* noFile()
-      const bytes = yield* Effect.orDie(artifacts.get(ref.value))
-      if (Option.isNone(bytes)) return yield* noFile()
-      return { ...stored.value, bytes: bytes.value }
+      return yield* readAttachment(artifacts, ref.value, stored)
     })
 
     return { init, conversation, page, rate, handoff, typing, attachment, session: sessions.find } as const
