@@ -12,7 +12,7 @@ import { optional } from "../domain/OptionalPackage.ts"
 import { codeOf, isError } from "../domain/ThrownErrors.ts"
 import { parseRedisAddress, type RedisAddress } from "./config/RedisAddress.ts"
 
-const timeoutsMs = { connect: 5_000, command: 2_000, silence: 3_000, maxRetryDelay: 2_000 }
+const timeoutsMs = { connect: 5_000, command: 2_000, socket: 3_000, maxRetryDelay: 2_000 }
 
 const retryStrategy = (times: number) => Math.min(times * 100, timeoutsMs.maxRetryDelay)
 
@@ -20,7 +20,7 @@ const options: RedisOptions = {
   connectTimeout: timeoutsMs.connect,
   commandTimeout: timeoutsMs.command,
   // Closes a connection whose answers do not come. The system would keep it for 15 minutes after its host was lost.
-  socketTimeout: timeoutsMs.silence,
+  socketTimeout: timeoutsMs.socket,
   maxRetriesPerRequest: 1
 }
 

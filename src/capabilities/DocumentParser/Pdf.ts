@@ -43,8 +43,9 @@ const encrypted = new ParseError({
   code: "encrypted",
   message: "The PDF is encrypted. Upload a copy without a password."
 })
+
 /** Maximum number of ranges of pages that a message names. */
-const maxRanges = 20
+const maxNamedRanges = 20
 
 /** Names the pages: `2-5, 9`. With `andLater`, those behind the last one are missing too: `2-5, 9 ff.` */
 const pagesUnread = (numbers: ReadonlyArray<number>, andLater: boolean): string => {
@@ -54,8 +55,10 @@ const pagesUnread = (numbers: ReadonlyArray<number>, andLater: boolean): string 
     if (last?.to === number - 1) last.to = number
     else ranges.push({ from: number, to: number })
   }
-  const names = ranges.slice(0, maxRanges).map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`))
-  const rest = ranges.length > maxRanges ? " and more." : andLater ? " ff." : "."
+  const names = ranges
+    .slice(0, maxNamedRanges)
+    .map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`))
+  const rest = ranges.length > maxNamedRanges ? " and more." : andLater ? " ff." : "."
   return `The file is damaged. Pages that could not be read completely: ${names.join(", ")}${rest}`
 }
 
