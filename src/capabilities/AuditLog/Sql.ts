@@ -2,16 +2,12 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { typeId } from "../../domain/Ids.ts"
 import { pageOf } from "../../domain/Page.ts"
 import { AuditEntry, AuditLog, type AuditRecord, AuditUnavailable } from "../AuditLog.ts"
-
-/** Time-out of a write. After it, the log counts as unavailable. */
-const writeTimeout = Duration.seconds(5)
 
 const Row = Schema.Struct({
   ...AuditEntry.fields,
@@ -36,7 +32,6 @@ export const layerSql = Layer.effect(
       yield* sql`
         insert into audit_entries (id, tenant_id, actor_type, actor_id, action, target, request_id)
         values (${id}, ${tenantId}, ${actor.type}, ${actor.id}, ${action}, ${target}, ${requestId})`.pipe(
-        Effect.timeout(writeTimeout),
         Effect.mapError((cause) => new AuditUnavailable({ cause }))
       )
     })
