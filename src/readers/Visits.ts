@@ -132,7 +132,9 @@ export const makeVisits = ({ sites, journal, detector, verdict, mayRedirectTo }:
   const stateOf = ({ document, links }: Pick<Page, "document" | "links">, { listedAt = null }: Address) =>
     Effect.map(Clock.currentTimeMillis, (fetchedAt): PageState => {
       const { etag = null, lastModified = null } = document
-      const comparable = etag !== null || lastModified !== null || listedAt !== null
+      // A document that was read in part is fetched at each sync, so that each report says what is missing.
+      const comparable =
+        document.incomplete === undefined && (etag !== null || lastModified !== null || listedAt !== null)
       return {
         etag,
         lastModified,

@@ -271,7 +271,12 @@ eachEngineLive("A PDF with a damaged page", (it) => {
         const texts = ["The first page.", "The second page.", "The third page."]
         const pages = texts.map((text) => [{ text }])
         const body = writePdf(pages, { damagedPage: 2 })
-        const site = yield* serveSite(() => ({ "/": page("Home", ["/a.pdf"]), "/a.pdf": { body } }))
+        const answer: Answer = { headers: { etag: '"1"' }, body }
+        const site = yield* serveSite(() => (path, headers) => {
+          if (path === "/") return page("Home", ["/a.pdf"])
+          if (path !== "/a.pdf") return undefined
+          return headers["if-none-match"] === '"1"' ? { status: 304 } : answer
+        })
         const url = yield* addSource(scope, "URL", { url: `${site.origin}/`, maxDepth: 1 })
         const config = { artifact: yield* store.put(body), fileName: "a.pdf" }
         const file = yield* addSource(scope, "FILE", config)
