@@ -1,7 +1,7 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { describe, expect, it } from "vitest"
-import { postgresUrl, redisUrl, url } from "../../src/app/config/ConfigValues.ts"
+import { bucket, postgresUrl, redisUrl, url } from "../../src/app/config/ConfigValues.ts"
 
 const postgres = Schema.decodeUnknownEither(postgresUrl)
 const smtp = Schema.decodeUnknownEither(url("an smtp:// URL", "smtp:", "smtps:"))
@@ -45,5 +45,16 @@ describe("The address of Redis", () => {
       expect([rest, Either.isRight(redis(`redis://cache:6379${rest}`))]).toEqual([rest, true])
     for (const rest of ["/spoke", "/1/", "/-1", "/1.5", "/%31", "?db=", "?db=spoke"])
       expect([rest, Either.isLeft(redis(`redis://cache:6379${rest}`))]).toEqual([rest, true])
+  })
+})
+
+describe("The address of a bucket", () => {
+  const decode = Schema.decodeUnknownEither(bucket)
+
+  it("may have a prefix, but none whose parts are dots, which URLs drop", () => {
+    for (const rest of ["", "/", "/originals", "/a/b.c/..d/"])
+      expect([rest, Either.isRight(decode(`s3://files${rest}`))]).toEqual([rest, true])
+    for (const rest of ["/..", "/../other", "/a/./b", "/a/.."])
+      expect([rest, Either.isLeft(decode(`s3://files${rest}`))]).toEqual([rest, true])
   })
 })

@@ -92,12 +92,13 @@ export const count = (min: number, max: number) =>
 export const secret = parsed("a secret of at least 32 bytes", (text) =>
   Buffer.byteLength(text) < 32 ? Option.none() : Option.some(Redacted.make(text))
 )
+/** URLs drop `.` and `..` as parts of a path, so they cannot be parts of a key. */
 export const bucket = parsed("s3://bucket or s3://bucket/prefix", (text) =>
-  Option.map(
-    Option.fromNullable(
-      /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*?))?\/*$/u.exec(text)
-    ),
-    ([, name = "", prefix = ""]) => ({ bucket: name, prefix })
+  Option.fromNullable(
+    /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/([A-Za-z0-9._/-]*?))?\/*$/u.exec(text)
+  ).pipe(
+    Option.map(([, name = "", prefix = ""]) => ({ bucket: name, prefix })),
+    Option.filter(({ prefix }) => !/(?:^|\/)\.{1,2}(?:\/|$)/u.test(prefix))
   )
 )
 export const roleName = parsed("the name of a role: small letters, digits and _", (text) =>
