@@ -26,6 +26,8 @@ export class ReplyFollower {
   private wasAtEnd = true
   /** Scroll position after the last update. */
   private scrollTop = 0
+  /** Height of the list at the last update. */
+  private height = 0
   private count = 0
 
   /** Scrolls at the next update, wherever the reader is. */
@@ -42,18 +44,23 @@ export class ReplyFollower {
 
   /** Called after the list was scrolled. */
   scrolled(list: Element): void {
+    // The browser itself scrolls when the size of the list changes.
+    if (list.clientHeight !== this.height) return
     this.wasAtEnd = isAtEnd(list)
     if (this.wasAtEnd) this.isFollowing = true
     else if (list.scrollTop !== this.scrollTop) this.isFollowing = false
   }
 
-  /** Called after the height of the list has changed. */
+  /** Called after the height of the list has changed. A reader at the end stays there. */
   resized(list: Element): void {
+    this.height = list.clientHeight
+    if (this.wasAtEnd) list.scrollTop = list.scrollHeight
     this.scrollTop = Math.min(this.scrollTop, list.scrollHeight - list.clientHeight)
   }
 
   /** Called after the content of `list` has changed. If `keepsStart`, the start of the last of `messages` stays visible. */
   update(list: Element, messages: HTMLCollection, keepsStart: boolean): void {
+    this.height = list.clientHeight
     const last = keepsStart ? messages.item(messages.length - 1) : null
     const isNew = messages.length > this.count
     this.count = messages.length

@@ -549,6 +549,51 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     await context.close()
   })
 
+  it("stays in the part of the window that an on-screen keyboard leaves, with the end of the conversation", async () => {
+    const { context, page } = await visit(phone)
+    const size = phone.viewport ?? { width: 0, height: 0 }
+    // Chromium shows no keyboard here: only the size of the visible part is simulated.
+    await page.addInitScript(`
+      const area = Object.assign(new EventTarget(), { height: innerHeight, offsetTop: 0, scale: 1 })
+      Object.defineProperty(window, "visualViewport", { get: () => area })
+      window.setArea = (changes) => {
+        Object.assign(area, changes)
+        area.dispatchEvent(new Event("resize"))
+        return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+      }`)
+    await page.reload()
+    await open(page)
+    stub.script.push({ text: "A long reply. ".repeat(100) })
+    await say(page, "Tell me everything")
+    await page.getByRole("button", { name: "Helpful", exact: true }).waitFor()
+    const scroller = page.getByRole("region", { name: "Conversation" })
+    await scroller.evaluate((list) => list.scrollTo(0, list.scrollHeight))
+    const panel = page.getByRole("dialog")
+    const isAtEnd = () =>
+      scroller.evaluate(
+        ({ clientHeight, scrollHeight, scrollTop }) => scrollHeight - scrollTop - clientHeight < 2
+      )
+    expect(await panel.boundingBox()).toEqual({ x: 0, y: 0, ...size })
+    await page.evaluate("setArea({ height: 420, offsetTop: 30 })")
+    expect(await panel.boundingBox()).toEqual({ x: 0, y: 30, width: size.width, height: 420 })
+    const field = await page.getByLabel("Message", { exact: true }).boundingBox()
+    expect((field?.y ?? 0) + (field?.height ?? 0)).toBeLessThan(450)
+    expect(await isAtEnd()).toBe(true)
+    await look(page, "widget-phone-keyboard")
+    // The bar of the browser is no keyboard, and a visitor who zooms in has none.
+    for (const changes of ["{ height: 760, offsetTop: 0 }", "{ height: 400, scale: 2 }"]) {
+      await page.evaluate(`setArea(${changes})`)
+      expect(await panel.boundingBox()).toEqual({ x: 0, y: 0, ...size })
+    }
+    // A turned phone is too wide for the chat to cover the page.
+    await page.setViewportSize({ width: size.height, height: size.width })
+    await page.evaluate("setArea({ height: 180, offsetTop: 12, scale: 1 })")
+    const { y = 0, height = 0 } = (await panel.boundingBox()) ?? {}
+    expect([y, height]).toEqual([20, 164])
+    expect(await isAtEnd()).toBe(true)
+    await context.close()
+  })
+
   it("shows the notice of a handoff once and in its own language", async () => {
     const { context, page } = await visit(desktop, "&language=de")
     await page.getByRole("button", { name: "Chat öffnen" }).click()

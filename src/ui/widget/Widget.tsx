@@ -9,6 +9,7 @@ import { safeHref } from "../markdown/Href.ts"
 import { Icon } from "./Icon.tsx"
 import { Link } from "./Prose.tsx"
 import { Messages } from "./Messages.tsx"
+import { useVisibleArea } from "./VisibleArea.ts"
 import type { View } from "./View.ts"
 
 /** Functions of the widget that the page may call. */
@@ -181,9 +182,18 @@ const Panel = ({
     const isLastOwn = view.live === null && view.messages.at(-1)?.role === "user"
     follower.update(list, messages, !isLastOwn)
   }, [view])
+  useEffect(() => {
+    const list = scroller.current
+    if (list === null) return
+    const observer = new ResizeObserver(() => follower.resized(list))
+    observer.observe(list)
+    return () => observer.disconnect()
+  }, [])
+  const visible = useVisibleArea()
   return (
     <div
-      class="panel"
+      class={visible === undefined ? "panel" : "panel above-keyboard"}
+      style={visible && { "--visible-top": `${visible.top}px`, "--visible-height": `${visible.height}px` }}
       id="panel"
       ref={panel}
       role="dialog"
