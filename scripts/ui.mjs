@@ -66,6 +66,16 @@ const dashboard = async (outDir) => {
   }
 }
 
+/** Imports a style sheet as its text, minified. */
+const styleSheetTexts = (transform) => ({
+  name: "style-sheet-texts",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(Fs.readFileSync(path, "utf8"), { loader: "css", minify: true })
+      return { contents: code.trimEnd(), loader: "text" }
+    })
+})
+
 /**
  * One script for any page, without names in the page's global scope, and the module that it loads when a visitor
  * opens the chat. Returns the files that they consist of.
@@ -73,7 +83,7 @@ const dashboard = async (outDir) => {
 const widget = async (outDir) => {
   const entry = Path.join(source, "widget/main.tsx")
   if (!Fs.existsSync(entry)) return []
-  const { build } = await import("esbuild")
+  const { build, transform } = await import("esbuild")
   const common = { bundle: true, minify: true, metafile: true, target: "es2022", logLevel: "warning" }
   const script = await build({
     ...common,
@@ -82,7 +92,7 @@ const widget = async (outDir) => {
     format: "iife",
     jsx: "automatic",
     jsxImportSource: "preact",
-    loader: { ".css": "text" }
+    plugins: [styleSheetTexts(transform)]
   })
   const markdown = await build({
     ...common,

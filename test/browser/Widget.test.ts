@@ -591,6 +591,11 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
     const { y = 0, height = 0 } = (await panel.boundingBox()) ?? {}
     expect([y, height]).toEqual([20, 164])
     expect(await isAtEnd()).toBe(true)
+    // Safari zooms in at fields with smaller text.
+    const fontSize = await page
+      .getByLabel("Message", { exact: true })
+      .evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).fontSize)
+    expect(fontSize).toBe("16px")
     await context.close()
   })
 
