@@ -5,7 +5,7 @@ import * as Fs from "node:fs"
 import * as Http from "node:http"
 import type { AddressInfo } from "node:net"
 import * as Path from "node:path"
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core"
+import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from "playwright-core"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { removeFolder, root, type Spoke, start, temporaryFolder, until } from "../e2e/Spoke.ts"
 import * as ModelStub from "../servers/ModelStub.ts"
@@ -596,6 +596,23 @@ describe.skipIf(!hasBrowser)("The widget on a page of another origin", () => {
       .getByLabel("Message", { exact: true })
       .evaluate((element) => element.ownerDocument.defaultView?.getComputedStyle(element).fontSize)
     expect(fontSize).toBe("16px")
+    await context.close()
+  })
+
+  it("leaves out what bars of the system and the camera cover on a page that extends below them", async () => {
+    const { context, page } = await visit(phone)
+    const devtools = await context.newCDPSession(page)
+    const insets = { top: 47, topMax: 47, bottom: 34, bottomMax: 34 }
+    await devtools.send("Emulation.setSafeAreaInsetsOverride", { insets })
+    const bottomOf = async (box: ReturnType<Locator["boundingBox"]>) => {
+      const { y = 0, height = 0 } = (await box) ?? {}
+      return y + height
+    }
+    const launcher = page.getByRole("button", { name: "Open chat" })
+    expect(await bottomOf(launcher.boundingBox())).toBe(844 - 34)
+    await open(page)
+    expect((await page.locator("header").boundingBox())?.y).toBe(47)
+    expect(await bottomOf(page.locator(".composer").boundingBox())).toBe(844 - 34)
     await context.close()
   })
 

@@ -84,6 +84,7 @@ export const Composer = ({
           ref={field}
           rows={1}
           dir="auto"
+          enterkeyhint="send"
           aria-label={texts.message}
           placeholder={texts.placeholder}
           value={text}
