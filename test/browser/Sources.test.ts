@@ -414,6 +414,10 @@ describe.skipIf(!hasBrowser)("The dashboard's sources", () => {
       await reader.setViewportSize(viewport ?? { width: 390, height: 844 })
       for (const path of [`sources/${source.id}`, `agents/${agentId}/widget`]) {
         await reader.goto(`${spoke.url}/app/${path}`)
+        // The widget's form lists sources to choose from. Its draft is kept for the other viewport.
+        const choose = "Of those, only chosen ones"
+        if (path.endsWith("/widget") && !(await reader.getByRole("switch", { name: choose }).isChecked()))
+          await reader.getByText(choose).click()
         await reader.getByText(name).first().waitFor()
         const overflow = await reader.evaluate("document.documentElement.scrollWidth - innerWidth")
         expect([path, viewport?.width, overflow]).toEqual([path, viewport?.width, 0])
