@@ -17,6 +17,12 @@ import { releasedOnFailure } from "../../concurrency/ReleasedOnFailure.ts"
 /** Maximum number of statements and transactions that wait for a connection. */
 const maxWaiting = 20_000
 
+/**
+ * How many times as long as a connection may take to open a statement waits for its turn: a burst of one tenant waits
+ * for its own statements. If the database cannot be reached, all waiting statements fail after this time.
+ */
+const maxWaitInConnectTimeouts = 3
+
 /** The error of the pool itself when no connection is available in time. */
 const noConnection = () =>
   new SqlError({
@@ -33,12 +39,15 @@ export const makeFairConnections = (
   statements: Connection,
   takeConnection: Effect.Effect<Connection, SqlError, Scope.Scope>
 ) => {
-  const maxWaitMillis = pool.options.connectionTimeoutMillis ?? 0
+  const connectTimeoutMillis = pool.options.connectionTimeoutMillis ?? 0
   const limiter = new FairLimiter({
     name: "database-connections",
     permits: pool.options.max,
     maxWaiting,
-    maxWait: maxWaitMillis === 0 ? Duration.infinity : Duration.millis(maxWaitMillis)
+    maxWait:
+      connectTimeoutMillis === 0
+        ? Duration.infinity
+        : Duration.millis(maxWaitInConnectTimeouts * connectTimeoutMillis)
   })
   const withPermit = withSharedPermit(limiter, noConnection)
   const connection: Connection = {

@@ -4,6 +4,7 @@ import { SqlError } from "@effect/sql/SqlError"
 import { expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Pg from "pg"
@@ -59,6 +60,17 @@ it.live("Transactions that wait too long fail in time, and release their place i
       [yield* begin(fair.transactionConnection), yield* begin(fair.transactionConnection)],
       (scope) => Scope.close(scope, Exit.void)
     )
+  })
+)
+
+it.live("Statements wait longer for others than a connection may take to open", () =>
+  Effect.gen(function* () {
+    const fair = makeFairConnections(pool, statements, Effect.succeed(statements))
+    const open = [yield* begin(fair.transactionConnection), yield* begin(fair.transactionConnection)]
+    const waiting = yield* Effect.fork(select(fair))
+    yield* Effect.sleep("300 millis")
+    for (const scope of open) yield* Scope.close(scope, Exit.void)
+    expect(yield* Fiber.join(waiting)).toEqual([])
   })
 )
 
