@@ -25,17 +25,20 @@ const link = /\[([^\][]{0,300})\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
 const attributes = /\{:?[ \t]{0,3}[#.][^{}]{0,200}\}$/
 /** A # after a single letter is part of a name, as in C#. */
 const anchor = /(?<!(?<![\p{L}\p{N}])\p{L})#$|[¶§]$/u
-const emphasis = /(`[^`]*`)|(?<![\p{L}\p{N}])([*_]{1,3})(?=\S)([^*_]{1,200})(?<=\S)\2(?![\p{L}\p{N}])/gu
+const emphasis =
+  /(`[^`]*`)|(?<![\p{L}\p{N}\\])([*_]{1,3})(?=\S)([^*_]{1,200})(?<=[^\s\\])\2(?![\p{L}\p{N}])/gu
+const escaped = /(`[^`]*`)|\\([!-/:-@[-`{-~])/g
 
 /** Maximum number of UTF-16 units of a heading that are read. The rest is dropped. */
 const maxLength = 2_000
 
-/** A title or a heading as plain words: without anchors, links, tags and emphasis marks. */
+/** A title or a heading as plain words: without anchors, links, tags, emphasis marks and backslashes of Markdown. */
 export const cleanHeading = (heading: string): string =>
   plainText(heading.trim().slice(0, maxLength).toWellFormed().replace(attributes, ""))
     .replace(link, (_, words: string) => (/[\p{L}\p{N}]/u.test(words) ? words : ""))
     .trim()
     .replace(anchor, "")
     .replace(emphasis, "$1$3")
+    .replace(escaped, "$1$2")
     .replace(/\s+/g, " ")
     .trim()

@@ -284,6 +284,15 @@ describe("Packer", () => {
     expect(markdown("# [Guide](guide.md)\n\n## A\n\ntext")[0]?.heading).toBe("A")
   })
 
+  it("shows signs of headings without the backslashes that Markdown needs, except in code", () => {
+    const heading = (line: string) => markdown(`# Guide\n\n## ${line}\n\ntext`)[0]?.heading
+    expect(
+      ["\\_\\_main\\_\\_", "Increase work\\_mem", "2 \\* 3", "`a\\_b`", "Array\\[0\\]", "C:\\new"].map(
+        heading
+      )
+    ).toEqual(["__main__", "Increase work_mem", "2 * 3", "`a\\_b`", "Array[0]", "C:\\new"])
+  })
+
   it("keeps signs in headings that are part of a name", () => {
     const heading = (line: string) => markdown(`# Guide\n\n## ${line}\n\ntext`)[0]?.heading
     expect(

@@ -151,9 +151,15 @@ const noFetch = () => Promise.reject(new Error("Documents are read offline"))
  */
 const extraction = { markdown: true, useAsync: false, fetch: noFetch, removeContentPatterns: false }
 
+/** The address of a page without one. */
+const noAddress = "about:blank"
+
+/** The extraction puts this before the relative links of a page without an address. */
+const noAddressPrefix = `](${noAddress}/`
+
 const extractArticle = (page: Page, url: string | undefined) =>
   Effect.tryPromise({
-    try: () => Defuddle(page, url ?? "about:blank", extraction),
+    try: () => Defuddle(page, url ?? noAddress, extraction),
     catch: unreadable
   })
 
@@ -183,7 +189,7 @@ export const parseHtml = (
     return {
       title: oneLine(title) || heading,
       format: "markdown" as const,
-      content: normalizeSpace(HtmlContent.cleaned(content)),
+      content: normalizeSpace(HtmlContent.cleaned(content.replaceAll(noAddressPrefix, "]("))),
       ...(canonical === undefined ? {} : { canonicalUrl: canonical }),
       ...(robots === undefined ? {} : { robots }),
       links

@@ -2,7 +2,7 @@
  * Prepares a page for the extraction of its article, which would take short lists for metadata, indent nested items
  * wrongly, leave tables with merged cells as HTML, and remove elements by their names.
  */
-import { type Document, type Node, replaceBy } from "./Dom.ts"
+import { type Document, type Node, replaceBy, textOf } from "./Dom.ts"
 import { showPanels } from "./HtmlPanels.ts"
 import { removeNames } from "./HtmlNames.ts"
 
@@ -100,6 +100,36 @@ const splitCells = (page: Document): void => {
   }
 }
 
+const blocks = "h1, h2, h3, h4, h5, h6, p, div, ul, ol, dl, pre, table, blockquote, details, button"
+
+/** The element that begins with the first words of a definition; undefined where it begins with another block. */
+const firstParagraph = (definition: Node): Node | undefined => {
+  const [first] = definition.querySelectorAll(blocks)
+  if (first === undefined || !textOf(definition).startsWith(textOf(first))) return definition
+  return first.tagName === "P" ? first : undefined
+}
+
+/**
+ * Moves the terms before a definition, such as the option of a command, into its first paragraph. As a paragraph of its own
+ * a term could end one chunk, and its definition begin the next.
+ */
+const joinTerms = (page: Document): void => {
+  for (const definition of page.querySelectorAll("dd")) {
+    const terms: Array<Node> = []
+    let before = definition.previousElementSibling
+    for (; before?.tagName === "DT"; before = before.previousElementSibling) terms.unshift(before)
+    const paragraph = firstParagraph(definition)
+    if (paragraph === undefined || terms.some((term) => term.querySelector(blocks) !== null)) continue
+    const start = paragraph.firstChild
+    for (const term of terms.filter((one) => textOf(one) !== "")) {
+      const isStrong = term.querySelector("b, strong") !== null
+      paragraph.insertBefore(term, start)
+      paragraph.insertBefore(page.createElement("br"), start)
+      replaceBy(page, term, isStrong ? "span" : "strong")
+    }
+  }
+}
+
 /** Removes the pronunciation beside a word. Its text would become a part of the sentence. */
 const removePronunciation = (page: Document): void => {
   for (const reading of page.querySelectorAll("ruby > rt, ruby > rp")) reading.textContent = ""
@@ -171,6 +201,7 @@ export const prepare = (page: Document): void => {
   protectDates(page)
   openSmallArticles(page)
   openLargeForms(page)
+  joinTerms(page)
   showPanels(page)
   removeNames(page)
 }

@@ -62,11 +62,26 @@ const isAnchor = (node: Node, id: string): boolean => {
   return slugOf(textOf(heading).slice(0, maxHeadingLength)) === slugOf(id)
 }
 
+const isLinkWithinPage = (node: Node): boolean =>
+  node.tagName === "A" && (node.getAttribute("href") ?? "").startsWith("#")
+
+/** The text of a link that a generator adds to what can be linked to. */
+const linkMark = /^[¶§#🔗\u200B]+$/u
+
+/** A link of a sentence. Sphinx gives it the class of a reference, and the extraction removes those as footnotes. */
+const isLinkOfText = (node: Node, names: string): boolean =>
+  isLinkWithinPage(node) && /(?:^|\s)reference internal(?=$|\s)/.test(names) && /\p{L}/u.test(textOf(node))
+
 /** Names of elements that the extraction removes, with values of any kind. */
 const removedAttributes = ["data-date", "data-orientation"]
 
-/** Removes the names of elements that may be content, and elements of links whose names say that they are none. */
+/**
+ * Removes the names of elements that may be content, elements of links whose names say that they are none, and marks of
+ * links within the page.
+ */
 export const removeNames = (page: Document): void => {
+  for (const link of page.querySelectorAll("a[href]"))
+    if (isLinkWithinPage(link) && linkMark.test(textOf(link))) link.remove()
   for (const node of page.querySelectorAll(selectorOf(removedAttributes)))
     for (const name of removedAttributes) node.removeAttribute(name)
   for (const node of page.querySelectorAll(selectorOf(nameAttributes))) {
@@ -78,7 +93,7 @@ export const removeNames = (page: Document): void => {
       if (isMainlyLinks(node) && node.querySelector("h1, article, main") === null) node.remove()
       continue
     }
-    if (neededNames.some((pattern) => pattern.test(names))) continue
+    if (!isLinkOfText(node, names) && neededNames.some((pattern) => pattern.test(names))) continue
     for (const name of nameAttributes) node.removeAttribute(name)
   }
 }

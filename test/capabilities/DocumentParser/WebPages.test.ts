@@ -179,3 +179,39 @@ describe("What is no content is left out:", () => {
     ]
   })
 })
+
+describe("Documentation:", () => {
+  readsAll({
+    "a term stays with the first paragraph of its definition": [
+      `<dl><dt class="hdlist1"><code>-a</code></dt><dt>--all</dt><dd><p>Stages files.</p><p>New files are left out.</p></dd>
+       <dt>Port</dt><dd>The port, <em>3000</em> by default.</dd></dl>`,
+      "**`-a`**\n**\\--all**\nStages files.\n\nNew files are left out.\n\n**Port**\nThe port, *3000* by default."
+    ],
+    "a term that is a heading, or whose definition begins with code, is a block of its own": [
+      `<dl><dt><h3>Fees</h3></dt><dd><p>None.</p></dd><dt>Example</dt><dd><pre>spoke serve</pre></dd></dl>`,
+      "### Fees\n\nNone.\n\nExample\n\n```\nspoke serve\n```"
+    ],
+    "the words of links within the page, as generators write them": [
+      `<p>See <a class="reference internal" href="#join"><code>join()</code></a> and <a class="xref" href="#split">Splitting</a>.</p>`,
+      "See [`join()`](#join) and [Splitting](#split)."
+    ],
+    "the mark of a link to a term is left out": [
+      `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
+       <dd><p>Joins paths.</p></dd></dl>`,
+      "**join(path)**\nJoins paths."
+    ]
+  })
+
+  it.effect("An upload has no address, so its links to other pages stay relative", () =>
+    Effect.gen(function* () {
+      const parser = yield* DocumentParser
+      const { content } = yield* parser.parse({
+        bytes: strToU8(
+          `<!doctype html><html><head><title>Help</title></head><body><main><h1>Help</h1>${introduction}
+           <p>See <a href="fees.html#permit">fees</a> and <a href="../index.html">all pages</a>.</p></main></body></html>`
+        )
+      })
+      expect(content).toContain("See [fees](fees.html#permit) and [all pages](../index.html).")
+    }).pipe(Effect.provide(layerInline({ maxPages: 50 })))
+  )
+})
