@@ -2,12 +2,11 @@
 import type { Client, Message, Turn } from "./Client.ts"
 import { canReplaceLive } from "./Pending.ts"
 import { Poller } from "./Poller.ts"
-import { withoutOldErrors } from "./Problems.ts"
 import { connect } from "./Socket.ts"
 import type { Texts } from "./Texts.ts"
 import { Transcript } from "./Transcript.ts"
 import { Typing } from "./Typing.ts"
-import type { View } from "./View.ts"
+import { type View, withoutOldErrors } from "./View.ts"
 import type { WidgetStorage } from "./WidgetStorage.ts"
 
 interface PollResult {

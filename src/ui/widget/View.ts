@@ -1,8 +1,9 @@
-/** The state of the chat that is rendered. */
+/** The state of the chat that is rendered, and which of its errors no longer apply. */
 import type { ConversationState } from "../../domain/conversations/Conversation.ts"
 import type { Message, Session } from "./Client.ts"
 import type { Source } from "../EventStream.ts"
 import type { Markdown } from "./Markdown.ts"
+import type { Texts } from "./Texts.ts"
 
 /** A message that was sent and is not part of the stored conversation yet. */
 export interface Live {
@@ -42,4 +43,22 @@ export const empty: View = {
   draftProblem: null,
   failedMessageId: null,
   ready: false
+}
+
+/**
+ * The changes that clear errors of a broken connection, the error `outdated`, and those of a message that now has an
+ * answer among `messages`.
+ */
+export const withoutOldErrors = (
+  { failedMessageId, problem }: View,
+  { lost, repeating, running, unreachable }: Texts,
+  outdated: string | null,
+  messages: ReadonlyArray<Message>
+): Partial<View> => {
+  const isOutdated = [lost, repeating, running, unreachable, outdated].some((text) => text === problem)
+  const isAnswered = failedMessageId !== null && messages.at(-1)?.id !== failedMessageId
+  return {
+    ...(isOutdated || isAnswered ? { problem: null } : {}),
+    ...(isAnswered ? { failedMessageId: null } : {})
+  }
 }
