@@ -8,13 +8,16 @@ import * as Schema from "effect/Schema"
 import { Domain } from "../../src/domain/accounts/SingleSignOn.ts"
 import type { AgentScope } from "../../src/domain/accounts/Access.ts"
 import { newCorrectionId } from "../../src/domain/agents/Correction.ts"
+import { newExperimentId } from "../../src/domain/agents/Experiment.ts"
 import { newTestCaseId } from "../../src/domain/agents/TestCase.ts"
 import { newBudgetId } from "../../src/domain/billing/Budget.ts"
 import { SingleSignOnStore } from "../../src/store/accounts/SingleSignOn.ts"
 import { newId } from "../../src/domain/Ids.ts"
 import { CorrectionStore } from "../../src/store/agents/Corrections.ts"
+import { ExperimentStore, type NewQuestion } from "../../src/store/agents/Experiments.ts"
 import { TestCaseStore } from "../../src/store/agents/TestCases.ts"
 import { BudgetStore } from "../../src/store/billing/Budgets.ts"
+import { defaultSettings } from "../../src/usecases/agents/Agents.ts"
 import * as Fixtures from "../Fixtures.ts"
 import { eachEngineLive, reset } from "../TestDatabase.ts"
 
@@ -22,6 +25,7 @@ const Live = Layer.mergeAll(
   SingleSignOnStore.Default,
   BudgetStore.Default,
   CorrectionStore.Default,
+  ExperimentStore.Default,
   TestCaseStore.Default
 )
 
@@ -107,6 +111,52 @@ eachEngineLive("Simultaneous changes", (it) => {
         union all select id from test_cases where tenant_id = ${tenantId}`
         expect(rows).toEqual([])
       }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("start no experiment with what is deleted, and tell that it is missing", () =>
+    Effect.gen(function* () {
+      yield* reset
+      const sql = yield* SqlClient.SqlClient
+      const scope = yield* Fixtures.agent()
+      const { agentId, tenantId } = scope
+      const store = yield* ExperimentStore
+      const cases = yield* TestCaseStore
+      const { erase, runId } = yield* turnOf(scope)
+      const asked = { question: "Why?", expectSources: [], expectFacts: [] }
+      const written = { id: yield* newTestCaseId, origin: "written", runId: null, fields: asked } as const
+      yield* cases.insert(scope, [written])
+      const started = (question: NewQuestion) =>
+        Effect.flatMap(newExperimentId, (id) =>
+          sql.withTransaction(
+            store.insert(scope, {
+              id,
+              version: null,
+              settings: defaultSettings({ name: "Support" }),
+              settingsHash: "00",
+              casesHash: null,
+              baselineId: null,
+              maxTokens: 1,
+              author: null,
+              curated: null,
+              questions: [question]
+            })
+          )
+        )
+      expect(yield* overlapping(erase, started({ caseId: null, runId, asked }))).toEqual([[], "missing"])
+      expect(
+        yield* overlapping(
+          cases.remove(scope, written.id),
+          started({ caseId: written.id, runId: null, asked })
+        )
+      ).toEqual([true, "missing"])
+      expect(
+        yield* overlapping(
+          sql`delete from agents where tenant_id = ${tenantId} and id = ${agentId}`,
+          started({ caseId: null, runId: null, asked })
+        )
+      ).toEqual([[], "missing"])
+      expect(yield* sql`select id from experiments where tenant_id = ${tenantId}`).toEqual([])
+    }).pipe(Effect.provide(Live))
   )
 
   it.effect("give a deleted agent no budget, and tell that it is missing", () =>

@@ -1,6 +1,7 @@
 /** Experiments of the tenant's agents, with their questions and results. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { Actor } from "../../domain/accounts/Audit.ts"
@@ -18,6 +19,7 @@ import { optional } from "../../domain/Optional.ts"
 import { type Page, pageBy } from "../../domain/Page.ts"
 import { JsonObject } from "../../domain/Text.ts"
 import type { PageRequest } from "../accounts/Tenants.ts"
+import { lockRuns } from "../chat/AgentRuns.ts"
 import { jsonbOf, toJsonb } from "../Jsonb.ts"
 import { AgentSettings, settingsJson } from "./AgentSettings.ts"
 import * as Rows from "../Rows.ts"
@@ -117,9 +119,25 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       case when ${sql(row)}.case_id is null and ${sql(row)}.run_id is not null then ${sql(row)}.run_id
         else (${sql(row)}.asked - 'note')::text end`
 
+    /** False when the agent, or a case or turn of a question, does not exist. Turns before cases, as erasures do. */
+    const lockAll = Effect.fn("ExperimentStore.lockAll")(function* (
+      { agentId, tenantId }: AgentScope,
+      questions: ReadonlyArray<NewQuestion>
+    ) {
+      const agent =
+        yield* sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for key share`
+      const runIds = new Set(questions.map(({ runId }) => runId).filter(Predicate.isNotNull))
+      if (agent.length === 0 || !(yield* lockRuns(sql, { tenantId }, runIds))) return false
+      const caseIds = questions.map(({ caseId }) => caseId).filter(Predicate.isNotNull)
+      const cases = yield* sql`
+        select 1 from test_cases where tenant_id = ${tenantId} and id = any(${caseIds}::text[]) for key share`
+      return cases.length === caseIds.length
+    })
+
     /**
-     * Stores it with its questions, and removes the agent's oldest experiments beyond the limit. False when too many of
-     * the tenant wait or run. Locks the tenant's experiments until the caller's transaction ends.
+     * Stores it with its questions, and removes the agent's oldest experiments beyond the limit. `full` when too many of
+     * the tenant wait or run, `missing` when the agent, or a case or turn of a question, was deleted. Locks these and
+     * the tenant's experiments until the caller's transaction ends.
      */
     const insert = Effect.fn("ExperimentStore.insert")(function* (
       { agentId, tenantId }: AgentScope,
@@ -128,7 +146,9 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
       yield* sql`select pg_advisory_xact_lock(hashtextextended(${`experiments ${tenantId}`}, 0))`
       const open = yield* sql`
         select 1 from experiments where tenant_id = ${tenantId} and status in ('queued', 'running') limit ${maxOpenExperiments}`
-      if (open.length >= maxOpenExperiments) return false
+      if (open.length >= maxOpenExperiments) return "full" as const
+      const isComplete = yield* lockAll({ agentId, tenantId }, made.questions)
+      if (!isComplete) return "missing" as const
       yield* sql`
         insert into experiments (tenant_id, id, agent_id, version, settings, settings_hash, cases_hash, baseline_id,
           max_tokens, author, curated)
@@ -152,7 +172,7 @@ export class ExperimentStore extends Effect.Service<ExperimentStore>()("store/ag
           where tenant_id = ${tenantId} and agent_id = ${agentId} and status not in ('queued', 'running')
             and id <> ${made.baselineId ?? ""}
           order by id desc offset ${maxKept})`
-      return true
+      return "made" as const
     }, Effect.orDie)
 
     /** Questions of these turns, if they have ended. Turns of other agents are ignored. */

@@ -65,18 +65,26 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
       const serverOf = ({ scopes, server }: NewConnection) =>
         sql`${serverJson(server)}::jsonb || jsonb_build_object('scopes', ${scopesJson(scopes)}::jsonb)`
 
-      const find = ({ tenantId }: TenantScope, id: ToolId): Effect.Effect<Option.Option<StoredConnection>> =>
-        sql`
-          select basis, state, server, resource, client_id as "clientId", server -> 'scopes' as scopes, tokens, version,
-            coalesce(lease_until > now(), false) as "isLeased",
-            coalesce(expires_at <= now() + ${renewalMargin}::interval, false) as "isEnding",
-            coalesce(expires_at <= now(), false) as "isOver",
-            updated_at <= now() - ${refusalRetryDelay}::interval as "isOld"
-          from tool_connections where tenant_id = ${tenantId} and tool_id = ${id}`.pipe(Rows.first(Row))
+      const columns = sql`
+        basis, state, server, resource, client_id as "clientId", server -> 'scopes' as scopes, tokens, version,
+        coalesce(lease_until > now(), false) as "isLeased",
+        coalesce(expires_at <= now() + ${renewalMargin}::interval, false) as "isEnding",
+        coalesce(expires_at <= now(), false) as "isOver",
+        updated_at <= now() - ${refusalRetryDelay}::interval as "isOld"`
 
-      /** Replaces the tool's connection. A running renewal of the old one has no effect. */
-      const connect = ({ tenantId }: TenantScope, id: ToolId, made: NewConnection) =>
-        sql`
+      const find = ({ tenantId }: TenantScope, id: ToolId): Effect.Effect<Option.Option<StoredConnection>> =>
+        sql`select ${columns} from tool_connections where tenant_id = ${tenantId} and tool_id = ${id}`.pipe(
+          Rows.first(Row)
+        )
+
+      /**
+       * Replaces the tool's connection. A running renewal of the old one has no effect. False when there is no such
+       * tool. A tool that is being deleted is waited for.
+       */
+      const connect = Effect.fn("ToolConnectionStore.connect")(
+        function* ({ tenantId }: TenantScope, id: ToolId, made: NewConnection) {
+          yield* sql`select 1 from tools where tenant_id = ${tenantId} and id = ${id} for key share`
+          return yield* sql`
           insert into tool_connections (tenant_id, tool_id, basis, state, server, resource, client_id, tokens, expires_at, version)
           select tenant_id, id, ${made.basis}, 'connected', ${serverOf(made)}, ${made.resource}, ${made.clientId}, ${made.tokens},
             now() + make_interval(secs => ${made.lastsSeconds}::float8), 1
@@ -84,7 +92,12 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           on conflict (tenant_id, tool_id) do update set basis = excluded.basis, state = 'connected', server = excluded.server,
             resource = excluded.resource, client_id = excluded.client_id, tokens = excluded.tokens,
             expires_at = excluded.expires_at, version = tool_connections.version + 1, lease_token = null, lease_until = null,
-            connected_at = now(), updated_at = now()`.pipe(Rows.none)
+            connected_at = now(), updated_at = now()
+          returning tool_id`.pipe(Rows.any)
+        },
+        sql.withTransaction,
+        Effect.orDie
+      )
 
       /**
        * Takes the right to request a new token. False when another process has it, or the connection was changed since
@@ -110,14 +123,16 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           returning tool_id`
         ).pipe(Rows.any)
 
-      /** Stores the new tokens, and ends the lease. Without effect when the lease is no longer this one. */
+      /** Stores the new tokens, and ends the lease. False when the lease is no longer this one. */
       const settle = ({ tenantId }: TenantScope, id: ToolId, token: string, made: NewConnection) =>
         sql`
           update tool_connections set basis = ${made.basis}, state = 'connected', resource = ${made.resource},
             server = ${serverOf(made)}, client_id = ${made.clientId}, tokens = ${made.tokens},
             expires_at = now() + make_interval(secs => ${made.lastsSeconds}::float8),
             version = version + 1, lease_token = null, lease_until = null, updated_at = now()
-          where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token}`.pipe(Rows.none)
+          where tenant_id = ${tenantId} and tool_id = ${id} and lease_token = ${token} returning tool_id`.pipe(
+          Rows.any
+        )
 
       /** Ends the lease. With `refused`, the basis that the server refused, the tokens are removed. */
       const release = ({ tenantId }: TenantScope, id: ToolId, token: string, refused: string | null = null) =>
@@ -146,10 +161,11 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
           updated_at = now()
         where tenant_id = ${tenantId} and tool_id = ${id} and version = ${version}`.pipe(Rows.none)
 
-      /** False when there was none. */
-      const remove = ({ tenantId }: TenantScope, id: ToolId) =>
-        sql`delete from tool_connections where tenant_id = ${tenantId} and tool_id = ${id} returning tool_id`.pipe(
-          Rows.any
+      /** Deletes and returns it; none when there was none. */
+      const take = ({ tenantId }: TenantScope, id: ToolId): Effect.Effect<Option.Option<StoredConnection>> =>
+        sql`
+          delete from tool_connections where tenant_id = ${tenantId} and tool_id = ${id} returning ${columns}`.pipe(
+          Rows.first(Row)
         )
 
       /** Stores a sign-in of the session for the tool instead of its previous one, and deletes expired ones. */
@@ -176,13 +192,13 @@ export class ToolConnectionStore extends Effect.Service<ToolConnectionStore>()(
         )
 
       /** Deletes and returns the sign-in of that state, if the session began it. */
-      const take = ({ tenantId }: TenantScope, session: Uint8Array, state: Uint8Array) =>
+      const takeSignIn = ({ tenantId }: TenantScope, session: Uint8Array, state: Uint8Array) =>
         sql`
           delete from tool_sign_ins
           where tenant_id = ${tenantId} and session_hash = ${session} and state_hash = ${state}
           returning tool_id as "toolId", flow, expires_at <= now() as "isOver"`.pipe(Rows.first(SignIn))
 
-      return { find, connect, lease, settle, release, setScopes, refuse, remove, begin, take } as const
+      return { find, connect, lease, settle, release, setScopes, refuse, take, begin, takeSignIn } as const
     })
   }
 ) {}

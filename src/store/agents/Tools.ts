@@ -66,6 +66,13 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
     const find = ({ tenantId }: TenantScope, id: ToolId) =>
       sql`select ${columns} from tools where tenant_id = ${tenantId} and id = ${id}`.pipe(Rows.first(Row))
 
+    /** Like {@link find}, but locks it until the caller's transaction ends: no sign-in connects it meanwhile. */
+    const hold = ({ tenantId }: TenantScope, id: ToolId) =>
+      sql`select 1 from tools where tenant_id = ${tenantId} and id = ${id} for update`.pipe(
+        Effect.orDie,
+        Effect.zipRight(find({ tenantId }, id))
+      )
+
     /** Oldest first. */
     const page = ({ tenantId, agentId }: AgentScope, { limit, after }: PageRequest) =>
       sql`
@@ -77,10 +84,17 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
     /** All of them, oldest first. */
     const list = (scope: AgentScope) => Effect.map(page(scope, { limit: maxTools }), ({ rows }) => rows)
 
+    /** Like {@link list}, but locks them as {@link hold} does. */
+    const holdAll = ({ agentId, tenantId }: AgentScope) =>
+      sql`select 1 from tools where tenant_id = ${tenantId} and agent_id = ${agentId} for update`.pipe(
+        Effect.orDie,
+        Effect.zipRight(list({ tenantId, agentId }))
+      )
+
     /** False when the tenant has no such tool. */
     const remove = ({ tenantId }: TenantScope, id: ToolId) =>
       Rows.any(sql`delete from tools where tenant_id = ${tenantId} and id = ${id} returning id`)
 
-    return { insert, update, find, list, page, remove } as const
+    return { insert, update, find, hold, list, holdAll, page, remove } as const
   })
 }) {}

@@ -31,6 +31,7 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import type { AgentSettings } from "../../store/agents/AgentSettings.ts"
 import { ExperimentStore, maxOpenExperiments, type NewQuestion } from "../../store/agents/Experiments.ts"
+import { retryDeadlocks } from "../../store/Deadlock.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
 import { checkToolNames, defaultSettings } from "./Agents.ts"
 import { casesHash, comparisonOf, testCaseFields, reportOf, settingsHash } from "./ExperimentReports.ts"
@@ -41,6 +42,8 @@ const emptyQuestion = "…"
 const maxQuestionLength = 32_000
 
 const missingRun = () => new NotFound({ message: "A run of runIds does not exist for this agent." })
+const deletedMeanwhile = () =>
+  new NotFound({ message: "The agent, or one of the turns or test cases, was deleted meanwhile." })
 const nothingToAsk = () =>
   new ValidationError({
     message: "The agent has no test cases. Add some, or name the turns to repeat.",
@@ -154,7 +157,9 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
     ) {
       const id = yield* newExperimentId
       const made = { ...questions, ...options, id, version, settings, settingsHash: settingsHash(settings) }
-      if (!(yield* store.insert(scope, made))) return yield* tooManyOpen()
+      const outcome = yield* store.insert(scope, made)
+      if (outcome === "full") return yield* tooManyOpen()
+      if (outcome === "missing") return yield* deletedMeanwhile()
       const { tenantId } = scope
       yield* queue.enqueue(
         "experiments",
@@ -200,7 +205,9 @@ export class Experiments extends Effect.Service<Experiments>()("usecases/agents/
         return yield* get(scope, yield* enqueue(scope, run, questions, { ...options, baselineId }))
       },
       sql.withTransaction,
-      Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable })
+      Effect.catchTags({ SqlError: Effect.die, JobQueueError: unavailable }),
+      // An erasure locks the turns in any order.
+      (starting) => retryDeadlocks(starting)
     )
 
     /** Newest first. */

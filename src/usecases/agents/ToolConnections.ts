@@ -212,7 +212,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
     ) {
       const scope = { tenantId }
       const state = yield* credentials.fingerprint(Redacted.make(answer.state ?? ""))
-      const taken = yield* store.take(scope, yield* credentials.fingerprint(session), state)
+      const taken = yield* store.takeSignIn(scope, yield* credentials.fingerprint(session), state)
       const unknownSignIn = new ToolSignInRefused({ problem: "retry", agentId: null })
       if (Option.isNone(taken)) return yield* unknownSignIn
       const { isOver, toolId } = taken.value
@@ -234,12 +234,12 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
         Effect.tapError(logFailure(scope, toolId)),
         Effect.mapError(({ reason }) => refused(problemOfReason[reason]))
       )
-      yield* Effect.uninterruptibleMask((restore) =>
+      const isConnected = yield* Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(restore(receiveTokens), (fresh) =>
           tokens.connect(scope, tool, { basis, server, resource, clientId, clientSecret }, scopes, fresh)
         )
       )
-      return { agentId, toolId }
+      return isConnected ? { agentId, toolId } : yield* refused("retry")
     })
 
     /** Ends a sign-in that the same session began. Fails with ToolSignInRefused, which the dashboard explains. */

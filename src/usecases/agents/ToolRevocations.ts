@@ -2,6 +2,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import type { AgentScope } from "../../domain/accounts/Access.ts"
 import { withOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
@@ -21,17 +22,14 @@ export class ToolRevocations extends Effect.Service<ToolRevocations>()("usecases
     const limiter = new FairLimiter({ name: "tool-revocations", ...limits })
 
     /**
-     * Reads the tokens of the agent's tools, in the transaction that deletes the agent. Run the result after the
+     * Removes the tokens of the agent's tools, in the transaction that deletes the agent. Run the result after the
      * commit: it starts to revoke the tokens, and returns an effect that waits for that, at most {@link maxWait}. A
      * server that does not answer is logged.
      */
     const ofAgent = Effect.fn("ToolRevocations.ofAgent")(function* ({ agentId, tenantId }: AgentScope) {
-      const connected = (yield* tools.list({ tenantId, agentId })).filter(
-        ({ connection }) => connection !== null
-      )
-      const revocations = yield* Effect.forEach(connected, (tool) =>
-        Effect.map(tokens.revocation({ tenantId }, tool), (revoke) =>
-          revoke.pipe(
+      const revocations = yield* Effect.forEach(yield* tools.holdAll({ tenantId, agentId }), (tool) =>
+        Effect.map(tokens.take({ tenantId }, tool), (revoke) =>
+          Option.getOrElse(revoke, () => Effect.void).pipe(
             limiter.withPermit(tenantId),
             Effect.catchTag("LimitReached", () =>
               Effect.logWarning("A tool's token was removed, but not revoked: too many are being revoked", {

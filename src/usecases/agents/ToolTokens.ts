@@ -23,10 +23,20 @@ import { afterCommit } from "../../concurrency/AfterCommit.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
 import { connectionBasis } from "../../domain/agents/Tool.ts"
 import { allScopes, noScopes, scopesIn, type ToolScopes } from "../../domain/agents/ToolConnection.ts"
-import { toolFailure } from "../../domain/agents/ToolFailure.ts"
 import { type StoredConnection, ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import type { StoredTool } from "../../store/agents/Tools.ts"
-import { scopesAfterDemand, requestsMoreScopes, scopesToRequest } from "./ToolScopes.ts"
+import {
+  connectionRequired,
+  isMachine,
+  registeredClient,
+  renewedElsewhere,
+  requestsMoreScopes,
+  scopesAfterDemand,
+  scopesRequired,
+  scopesToRequest,
+  toolFailed,
+  unreadableSecret
+} from "./ToolScopes.ts"
 
 /** Poll interval, and maximum wait, while another process renews the connection. */
 const pollMillis = 100
@@ -60,39 +70,6 @@ interface Connection {
   readonly clientSecret: string | null
   readonly scopes: ToolScopes
 }
-
-const isMachine = ({ definition: { auth } }: StoredTool) => auth.grant === "client_credentials"
-const connectionRequired = (tool: StoredTool) =>
-  toolFailure(
-    "TOOL_CONNECTION_REQUIRED",
-    isMachine(tool)
-      ? "the authorization server or the MCP server does not accept the tool's client"
-      : "an admin has to connect the tool again"
-  )
-const renewedElsewhere = () => toolFailure("TOOL_TIMEOUT", "another process requests its token")
-const toolFailed = (error: ToolAuthorizationError) => Effect.fail(toolFailure("TOOL_FAILED", error.message))
-
-const scopesRequired = (tool: StoredTool, scopes: ReadonlyArray<string>) => {
-  const what = scopes.length === 0 ? "that it does not name" : scopes.join(" ")
-  return toolFailure(
-    "TOOL_SCOPE_REQUIRED",
-    isMachine(tool)
-      ? `the MCP server demands scopes that the tool's client was not granted: ${what}`
-      : `the MCP server demands more scopes, so an admin has to connect the tool again: ${what}`
-  )
-}
-
-/** A client that registered itself. */
-const registeredClient = (clientId: string, secret: string | null): ToolClient => ({
-  clientId,
-  clientSecret: secret === null ? null : Redacted.make(secret)
-})
-
-const unreadableSecret = () =>
-  new ToolAuthorizationError({
-    reason: "Invalid",
-    message: "The client's secret cannot be opened, as it was sealed with another SPOKE_SECRET. Set it again."
-  })
 
 export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/ToolTokens", {
   scoped: Effect.gen(function* () {
@@ -137,16 +114,44 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       before: string | null
     ) {
       const access = Redacted.value(token)
-      const tokens = yield* sealTokens({
-        access,
-        refresh: refresh === null ? before : Redacted.value(refresh),
-        clientSecret
-      })
+      const opened = { access, refresh: refresh === null ? before : Redacted.value(refresh), clientSecret }
+      const tokens = yield* sealTokens(opened)
       const kept = granted === null ? scopes : { ...scopes, granted: scopesIn(granted) }
-      return { access, stored: { basis, server, resource, clientId, scopes: kept, tokens, lastsSeconds } }
+      return { opened, stored: { basis, server, resource, clientId, scopes: kept, tokens, lastsSeconds } }
     })
 
-    /** Stores the tokens of a new sign-in, for which `requested` are the scopes. */
+    /** Revokes the tokens where the server can. A failure is logged. */
+    const revoke = (
+      { tenantId }: TenantScope,
+      tool: StoredTool,
+      { basis, clientId, server }: Pick<Connection, "basis" | "clientId" | "server">,
+      { access, clientSecret, refresh }: Sealed
+    ) =>
+      // The secret of another client, with which the tool was connected to another server, is not for this one.
+      (basis === connectionBasis(tool.definition) ? clientOf(tool) : Effect.succeed(null)).pipe(
+        Effect.map((own) => own ?? registeredClient(clientId, clientSecret)),
+        // With the refresh token the access tokens made from it end too.
+        Effect.flatMap((client) => authorization.revoke(server, client, Redacted.make(refresh ?? access))),
+        Effect.catchAll(({ message, reason }) =>
+          Effect.logWarning("A tool's token was removed, but not revoked at its server", {
+            tenantId,
+            tool: tool.id,
+            reason,
+            problem: message
+          })
+        )
+      )
+
+    /** For new tokens that could not be stored: the tool was disconnected or deleted while they were requested. */
+    const revokeIfRemoved = (...[owner, tool, ...tokens]: Parameters<typeof revoke>) =>
+      Effect.flatMap(store.find(owner, tool.id), (row) =>
+        Option.isNone(row) ? revoke(owner, tool, ...tokens) : Effect.void
+      )
+
+    /**
+     * Stores the tokens of a new sign-in, for which `requested` are the scopes. False when the tool has been deleted: the
+     * tokens are revoked then.
+     */
     const connect = Effect.fn("ToolTokens.connect")(function* (
       { tenantId }: TenantScope,
       tool: StoredTool,
@@ -155,8 +160,10 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       tokens: Tokens
     ) {
       const scopes = { ...noScopes, requested, granted: requested }
-      const { stored } = yield* toStored({ ...connection, scopes }, tokens, null)
-      yield* store.connect({ tenantId }, tool.id, stored)
+      const { opened, stored } = yield* toStored({ ...connection, scopes }, tokens, null)
+      const isStored = yield* store.connect({ tenantId }, tool.id, stored)
+      if (!isStored) yield* afterCommit(revoke({ tenantId }, tool, stored, opened))
+      return isStored
     })
 
     /**
@@ -229,10 +236,14 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
           : requestByRefresh(tool, basis, row, before)
       const isKept = requestsMoreScopes(row, wider)
       const work = request.pipe(
-        Effect.flatMap(({ access, stored }) =>
-          store
-            .settle({ tenantId }, tool.id, lease, stored)
-            .pipe(Effect.sandbox, Effect.retry(storeRetries), Effect.unsandbox, Effect.as(access))
+        Effect.flatMap(({ opened, stored }) =>
+          store.settle({ tenantId }, tool.id, lease, stored).pipe(
+            Effect.sandbox,
+            Effect.retry(storeRetries),
+            Effect.unsandbox,
+            Effect.filterOrElse(Boolean, () => revokeIfRemoved({ tenantId }, tool, stored, opened)),
+            Effect.as(opened.access)
+          )
         ),
         Effect.tapError((error) =>
           Effect.zipRight(
@@ -363,38 +374,26 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       return connectionRequired(tool)
     })
 
-    /** Reads the tool's tokens now. The result revokes them where the server can; a failure is logged. */
-    const revocation = Effect.fn("ToolTokens.revocation")(function* (owner: TenantScope, tool: StoredTool) {
-      const row = Option.getOrNull(yield* store.find(owner, tool.id))
-      const tokens = row === null ? null : Option.getOrNull(yield* openTokens(row))
-      if (row === null || row.server === null || row.clientId === null || tokens === null) return Effect.void
-      const { clientId, server } = row
-      const { access, clientSecret, refresh } = tokens
-      // The secret of another client, with which the tool was connected to another server, is not for this one.
-      const isOfDefinition = row.basis === connectionBasis(tool.definition)
-      return (isOfDefinition ? clientOf(tool) : Effect.succeed(null)).pipe(
-        Effect.map((own) => own ?? registeredClient(clientId, clientSecret)),
-        // With the refresh token the access tokens made from it end too.
-        Effect.flatMap((client) => authorization.revoke(server, client, Redacted.make(refresh ?? access))),
-        Effect.catchAll(({ message, reason }) =>
-          Effect.logWarning("A tool's token was removed, but not revoked at its server", {
-            tenantId: owner.tenantId,
-            tool: tool.id,
-            reason,
-            problem: message
-          })
-        )
+    /** Removes the tool's tokens. The result revokes them where the server can; none when there were none. */
+    const take = Effect.fn("ToolTokens.take")(function* (owner: TenantScope, tool: StoredTool) {
+      const row = Option.getOrNull(yield* store.take(owner, tool.id))
+      if (row === null) return Option.none()
+      const tokens = Option.getOrNull(yield* openTokens(row))
+      const { basis, clientId, server } = row
+      return Option.some(
+        server === null || clientId === null || tokens === null
+          ? Effect.void
+          : revoke(owner, tool, { basis, clientId, server }, tokens)
       )
     })
 
-    /** Removes the tokens, and revokes them after the commit where the server can. False when there were none. */
+    /** Removes the tokens, and revokes them after the commit. False when there were none. */
     const disconnect = Effect.fn("ToolTokens.disconnect")(function* (owner: TenantScope, tool: StoredTool) {
-      const revoke = yield* revocation(owner, tool)
-      if (!(yield* store.remove(owner, tool.id))) return false
-      yield* afterCommit(revoke)
-      return true
+      const revocation = yield* take(owner, tool)
+      if (Option.isSome(revocation)) yield* afterCommit(revocation.value)
+      return Option.isSome(revocation)
     })
 
-    return { requestNow, connect, current, disconnect, clientOf, refuse, revocation, widenScopes } as const
+    return { requestNow, connect, current, disconnect, clientOf, refuse, take, widenScopes } as const
   })
 }) {}

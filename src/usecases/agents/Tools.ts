@@ -1,11 +1,13 @@
 /** The tools of an agent, as configured in the dashboard. */
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { SecretBox } from "../../capabilities/SecretBox.ts"
+import { withCommit } from "../../concurrency/AfterCommit.ts"
 import { atLeast, type SessionUser } from "../../domain/accounts/Access.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { Conflict, NotFound, ValidationError, invalidField, noSuch, orNoSuch } from "../../domain/Errors.ts"
+import { Conflict, NotFound, ValidationError, invalidField, orNoSuch } from "../../domain/Errors.ts"
 import type { AgentId } from "../../domain/Ids.ts"
 import {
   connectionBasis,
@@ -90,6 +92,7 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
     const agents = yield* AgentStore
     const box = yield* SecretBox
     const tokens = yield* ToolTokens
+    const sql = yield* SqlClient.SqlClient
 
     const sealSecret = (auth: PatchTool["auth"]) =>
       auth?.secret === undefined || auth.kind === "none"
@@ -170,11 +173,15 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       }).pipe(Effect.withSpan("Tools.patch"))
 
     /** Revokes the tool's tokens, too, if it has any. */
-    const remove = Effect.fn("Tools.remove")(function* (scope: TenantScope, id: ToolId) {
-      const found = yield* findTool(scope, id)
-      if (found.connection !== null) yield* tokens.disconnect(scope, found)
-      if (!(yield* store.remove(scope, id))) return yield* noSuch("tool")
-    })
+    const remove = Effect.fn("Tools.remove")(
+      function* (scope: TenantScope, id: ToolId) {
+        yield* tokens.disconnect(scope, yield* store.hold(scope, id).pipe(orNoSuch("tool")))
+        yield* store.remove(scope, id)
+      },
+      sql.withTransaction,
+      Effect.catchTag("SqlError", Effect.die),
+      withCommit
+    )
 
     return { list, create, patch, remove } as const
   })

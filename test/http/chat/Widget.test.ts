@@ -4,8 +4,10 @@ import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
 import { WebSocket } from "undici"
 import { expect } from "vitest"
+import { ArtifactStore } from "../../../src/capabilities/ArtifactStore.ts"
 import { ModelError, type ModelPart } from "../../../src/capabilities/ModelRuntime.ts"
 import { WidgetSessions } from "../../../src/usecases/chat/widget/Sessions.ts"
+import { bucket, duringOutage } from "../../MemoryArtifacts.ts"
 import { counterValue } from "../../Counters.ts"
 import { eachEngineLive } from "../../TestDatabase.ts"
 import { says, Script } from "../../usecases/chat/TurnHarness.ts"
@@ -63,7 +65,7 @@ const stateIs = (conversationId: string, state: string) =>
   )
 
 eachEngineLive("The widget", (it) => {
-  it.layer(WidgetServer())((it) => {
+  it.layer(WidgetServer(bucket))((it) => {
     it.effect(
       "init creates a session with agent and end user, without conversation and token until the first message",
       () =>
@@ -295,6 +297,28 @@ eachEngineLive("The widget", (it) => {
             expectError(yield* chat({ sessionId: id, message: "Hi" }, key), 404, "NOT_FOUND")
           }
         })
+    )
+
+    it.effect("a file is 503 while the bucket does not answer, and 404 if it is no file of the session", () =>
+      Effect.gen(function* () {
+        const sql = yield* seedDatabase
+        const artifact = yield* (yield* ArtifactStore).put(Buffer.from("%PDF-1.7"))
+        const [session, other] = [yield* init(), yield* init()]
+        yield* say(session.sessionId)
+        yield* say(other.sessionId)
+        const files = [{ artifact, mimeType: "application/pdf", name: "plan.pdf", size: 8 }]
+        yield* sql`
+          update messages m set attachments = ${JSON.stringify(files)}::jsonb from widget_sessions s
+          where s.conversation_id = m.conversation_id and s.end_user_id = ${session.endUserId} and m.position = 1`
+        const path = `/api/sdk/attachments/${artifact.replace("sha256:", "")}`
+        const found = get(`${path}?${query(session.sessionId)}`)
+        expect([(yield* found).status, (yield* found).text]).toEqual([200, "%PDF-1.7"])
+        yield* Effect.gen(function* () {
+          expectError(yield* found, 503, "SERVICE_UNAVAILABLE")
+          expectError(yield* get(`${path}?${query(other.sessionId)}`), 404, "NOT_FOUND")
+        }).pipe(duringOutage)
+        expect((yield* found).status).toBe(200)
+      })
     )
 
     it.effect("a session ends after 90 days without a request", () =>

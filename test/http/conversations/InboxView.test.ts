@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Ref from "effect/Ref"
 import * as Stream from "effect/Stream"
-import { ArtifactStore, ArtifactStoreError, layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
+import { ArtifactStore } from "../../../src/capabilities/ArtifactStore.ts"
 import * as SqlAudit from "../../../src/capabilities/AuditLog/Sql.ts"
 import { ModelError } from "../../../src/capabilities/ModelRuntime.ts"
 import * as DerivedKeys from "../../../src/capabilities/SecretBox/DerivedKeys.ts"
@@ -31,6 +31,7 @@ import { RealtimeAccess } from "../../../src/usecases/chat/RealtimeAccess.ts"
 import { Conversations } from "../../../src/usecases/conversations/Conversations.ts"
 import { InboxView } from "../../../src/usecases/conversations/InboxView.ts"
 import * as Fixtures from "../../Fixtures.ts"
+import { bucket, duringOutage } from "../../MemoryArtifacts.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 import { channelOf, ownershipLayer } from "../../usecases/channels/InboundHarness.ts"
 import { request, says, Script, settings } from "../../usecases/chat/TurnHarness.ts"
@@ -50,19 +51,6 @@ const session = Layer.succeed(
   SessionAuth,
   Effect.sync(() => current.user)
 )
-
-let bucketAnswers = true
-/** Artifacts in memory, as in a bucket that may be out of reach. */
-const bucket = Layer.effect(
-  ArtifactStore,
-  Effect.map(ArtifactStore, (store) => ({
-    ...store,
-    get: (...request: Parameters<typeof store.get>) =>
-      Effect.suspend(() =>
-        bucketAnswers ? store.get(...request) : Effect.fail(new ArtifactStoreError({ message: "no answer" }))
-      )
-  }))
-).pipe(Layer.provide(layerMemory))
 
 const server = TestServer.layer(
   HttpApiBuilder.api(HttpApi.make("spoke").add(InboxViewApi).add(HostedConversationsApi)).pipe(
@@ -165,9 +153,7 @@ eachEngineLive("The dashboard's inbox", (it) => {
       expect(found.headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''a.html")
       expect(found.headers.get("x-content-type-options")).toBe("nosniff")
       expect((yield* get(artifact.replace(/.$/, (last) => (last === "0" ? "1" : "0")))).status).toBe(404)
-      bucketAnswers = false
-      const refused = yield* get(artifact).pipe(Effect.ensuring(Effect.sync(() => (bucketAnswers = true))))
-      expect(refused.status).toBe(503)
+      expect((yield* duringOutage(get(artifact))).status).toBe(503)
       yield* as({ ...scope, tenantId: TenantId.make("ten_other") })
       expect((yield* get(artifact)).status).toBe(404)
     }).pipe(onFreshData)

@@ -310,6 +310,19 @@ eachEngineLive("The inbox of a team", (it) => {
     }).pipe(onFreshData)
   )
 
+  it.scoped("records a repeated note too, because the entry of the first request may be missing", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const sql = yield* SqlClient.SqlClient
+      const add = call("POST", `${path}/notes`, { content: "Owes us." }, { "idempotency-key": "note" })
+      yield* add
+      yield* sql`delete from audit_entries`
+      expect((yield* add).status).toBe(201)
+      expect(yield* sql`select action from audit_entries`).toEqual([{ action: "conversation.note" }])
+      expect((yield* recent(path)).entries).toHaveLength(1)
+    }).pipe(onFreshData)
+  )
+
   it.scoped("adds a note once per Idempotency-Key of a member, also if repeats are concurrent", () =>
     Effect.gen(function* () {
       const { path, scope } = yield* talked

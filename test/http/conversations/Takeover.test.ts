@@ -226,6 +226,21 @@ eachEngineLive("The dashboard's takeover routes", (it) => {
       }).pipe(onFreshData)
   )
 
+  it.scoped("record a repeat too, because the entry of the first request may be missing", () =>
+    Effect.gen(function* () {
+      const { path } = yield* talked
+      const sql = yield* SqlClient.SqlClient
+      const send = call("POST", `${path}/messages`, { content: "Ada here." }, { "idempotency-key": "reply" })
+      yield* send
+      yield* sql`delete from audit_entries`
+      expect(outcome(yield* send)).toEqual([201, "HUMAN_ACTIVE"])
+      expect(yield* sql`select action from audit_entries`).toEqual([{ action: "conversation.message" }])
+      expect(yield* sql`select content from messages where author = 'human'`).toEqual([
+        { content: "Ada here." }
+      ])
+    }).pipe(onFreshData)
+  )
+
   it.scoped("send a form once per Idempotency-Key, and compare its files", () =>
     Effect.gen(function* () {
       const { path } = yield* talked

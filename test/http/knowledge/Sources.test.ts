@@ -232,6 +232,17 @@ layer(PublicServer, { excludeTestServices: true })("/v1/sources", (it) => {
     })
   )
 
+  it.effect("records a repeat too, because the entry of the first request may be missing", () =>
+    Effect.gen(function* () {
+      const { audited } = yield* Script
+      const create = call("POST", "/v1/sources", web, { "idempotency-key": "handbook" })
+      yield* create
+      yield* Ref.set(audited, [])
+      expectData(yield* create, 201)
+      expect(yield* Ref.get(audited)).toMatchObject([{ action: "source.create", target: "src_1" }])
+    })
+  )
+
   it.effect("returns a job's status", () =>
     Effect.gen(function* () {
       expect(expectData(yield* call("GET", "/v1/ingestion-jobs/job_1"))).toEqual({

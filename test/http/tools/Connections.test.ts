@@ -2,6 +2,7 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import { expect, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import { withCommit } from "../../../src/concurrency/AfterCommit.ts"
 import { AgentId, TenantId } from "../../../src/domain/Ids.ts"
@@ -9,10 +10,12 @@ import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { ToolTokens } from "../../../src/usecases/agents/ToolTokens.ts"
 import { TestDatabase } from "../../TestDatabase.ts"
 import { call } from "../accounts/AccountsServer.ts"
+import { signInAt } from "../accounts/sso/Providers.ts"
 import {
   beginConnection,
   client,
   connect,
+  returnFromServer,
   toolAnswer,
   toolsInTurn,
   connectionRequired,
@@ -223,6 +226,55 @@ live("Connections of tools", (it) => {
       yield* connect(made)
       yield* call("DELETE", made.path, { cookie: made.cookie })
       expect(made.tokenRequests.filter((path) => path === "/token/revocation").length).toBe(2)
+    })
+  )
+
+  it.scoped(
+    "a tool or an agent that is removed while a sign-in of it ends leaves no token at the server",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+        create function store_slowly() returns trigger language plpgsql as $$ begin perform pg_sleep(1); return new; end $$`
+        for (const isSlow of ["server", "database"])
+          for (const part of ["tool", "agent"]) {
+            const made = yield* world()
+            const page = yield* beginConnection(made)
+            const returned = yield* Effect.promise(() => signInAt(page, "ada"))
+            if (isSlow === "server") made.behaviour.delay = 1_000
+            else
+              yield* sql`
+              create trigger store_slowly before insert on tool_connections
+              for each row execute function store_slowly()`
+            const ending = yield* Effect.fork(returnFromServer(returned.searchParams, made.cookie))
+            yield* Effect.sleep("500 millis")
+            const path = part === "tool" ? made.path : `/api/agents/${made.agentId}`
+            expect((yield* call("DELETE", path, { cookie: made.cookie })).status).toBe(200)
+            yield* Fiber.join(ending)
+            yield* sql`drop trigger if exists store_slowly on tool_connections`
+            expect([isSlow, part, made.tokenRequests]).toEqual([
+              isSlow,
+              part,
+              ["/token", "/token/revocation"]
+            ])
+          }
+        yield* sql`drop function store_slowly`
+      })
+  )
+
+  it.scoped("a tool that is deleted while its token is renewed leaves none at the server", () =>
+    Effect.gen(function* () {
+      const made = yield* world()
+      yield* connect(made)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`update tool_connections set expires_at = now() - interval '1 second'`
+      made.behaviour.delay = 1_000
+      const calling = yield* Effect.fork(callTool(made))
+      yield* Effect.sleep("300 millis")
+      yield* sql`delete from tools`
+      yield* Fiber.join(calling)
+      yield* Effect.sleep("1 second")
+      expect(made.tokenRequests).toEqual(["/token", "/token", "/token/revocation"])
     })
   )
 
