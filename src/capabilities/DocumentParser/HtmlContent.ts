@@ -130,6 +130,26 @@ const joinTerms = (page: Document): void => {
   }
 }
 
+/** Replaces a table that only adds line numbers to code by its code. They would become a part of the first line. */
+const removeLineNumbers = (page: Document): void => {
+  for (const row of page.querySelectorAll("tr")) {
+    const [numbers, code, ...others] = row.children
+    const isOnly = row.previousElementSibling === null && row.nextElementSibling === null
+    if (numbers === undefined || code === undefined || others.length > 0 || !isOnly) continue
+    const block = code.querySelector("pre")
+    const table = row.closest("table")
+    if (block === null || table === null || !/^[\d\s]+$/.test(textOf(numbers))) continue
+    // Some generators put the table into a block of code.
+    if (table.closest("pre") === null) table.parentElement?.insertBefore(block, table)
+    else {
+      const text = page.createElement("span")
+      text.textContent = block.textContent
+      table.parentElement?.insertBefore(text, table)
+    }
+    table.remove()
+  }
+}
+
 /** Removes the pronunciation beside a word. Its text would become a part of the sentence. */
 const removePronunciation = (page: Document): void => {
   for (const reading of page.querySelectorAll("ruby > rt, ruby > rp")) reading.textContent = ""
@@ -195,6 +215,7 @@ const openLargeForms = (page: Document): void => {
 export const prepare = (page: Document): void => {
   markContentLists(page)
   markDepths(page)
+  removeLineNumbers(page)
   splitCells(page)
   removePronunciation(page)
   moveCaptions(page)

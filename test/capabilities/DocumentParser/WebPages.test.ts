@@ -195,6 +195,19 @@ describe("Documentation:", () => {
       `<p>See <a class="reference internal" href="#join"><code>join()</code></a> and <a class="xref" href="#split">Splitting</a>.</p>`,
       "See [`join()`](#join) and [Splitting](#split)."
     ],
+    "line numbers beside code are left out": [
+      `<div class="highlight-python"><table class="highlighttable"><tr><td class="linenos"><div class="linenodiv"><pre><span>1</span>
+<span>2</span></pre></div></td><td class="code"><div><pre><span></span>alpha()
+beta()
+</pre></div></td></tr></table></div>
+       <div class="language-sh highlighter-rouge"><div class="highlight"><pre class="highlight"><code><table class="rouge-table"><tbody><tr><td class="rouge-gutter gl"><pre class="lineno">1
+2
+</pre></td><td class="rouge-code"><pre>first
+second
+</pre></td></tr></tbody></table></code></pre></div></div>
+       <table><tr><td>1</td><td>One</td></tr></table>`,
+      "```python\nalpha()\nbeta()\n```\n\n```sh\nfirst\nsecond\n```\n\n| 1 | One |\n| --- | --- |"
+    ],
     "the mark of a link to a term is left out": [
       `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
        <dd><p>Joins paths.</p></dd></dl>`,
