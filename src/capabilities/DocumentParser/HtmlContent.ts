@@ -130,15 +130,21 @@ const joinTerms = (page: Document): void => {
   }
 }
 
-/** Replaces a table that only adds line numbers to code by its code. They would become a part of the first line. */
+const withoutSpace = (node: Node): string => textOf(node).replace(/\s+/g, "")
+
+/**
+ * Replaces a table that only adds line numbers to code by its code: one row of numbers and a block, with no other text.
+ * The numbers would become a part of the code.
+ */
 const removeLineNumbers = (page: Document): void => {
-  for (const row of page.querySelectorAll("tr")) {
-    const [numbers, code, ...others] = row.children
-    const isOnly = row.previousElementSibling === null && row.nextElementSibling === null
-    if (numbers === undefined || code === undefined || others.length > 0 || !isOnly) continue
+  for (const table of page.querySelectorAll("table")) {
+    if (table.querySelector("table") !== null) continue
+    const [row, ...otherRows] = table.querySelectorAll("tr")
+    const [numbers, code, ...others] = row?.children ?? []
+    if (otherRows.length > 0 || numbers === undefined || code === undefined || others.length > 0) continue
     const block = code.querySelector("pre")
-    const table = row.closest("table")
-    if (block === null || table === null || !/^[\d\s]+$/.test(textOf(numbers))) continue
+    if (block === null || !/^[\d\s]+$/.test(textOf(numbers))) continue
+    if (withoutSpace(table) !== withoutSpace(numbers) + withoutSpace(block)) continue
     // Some generators put the table into a block of code.
     if (table.closest("pre") === null) table.parentElement?.insertBefore(block, table)
     else {

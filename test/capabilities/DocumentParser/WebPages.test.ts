@@ -208,6 +208,16 @@ second
        <table><tr><td>1</td><td>One</td></tr></table>`,
       "```python\nalpha()\nbeta()\n```\n\n```sh\nfirst\nsecond\n```\n\n| 1 | One |\n| --- | --- |"
     ],
+    "a number beside more than a block of code is a cell of a table": [
+      `<table><tr><td>42</td><td><p>Set the port first.</p><pre>export PORT=1</pre><p>Then start it.</p><pre>spoke serve</pre></td></tr></table>
+       <table><thead><tr><th>Step</th><th>Command</th></tr></thead><tbody><tr><td>1</td><td><pre>npm ci</pre></td></tr></tbody></table>
+       <table><tbody><tr><td>1</td><td><pre>git add</pre></td></tr></tbody><tbody><tr><td>2</td><td><pre>git push</pre></td></tr></tbody></table>`,
+      [
+        "| 42 | Set the port first.  ``` export PORT=1 ```  Then start it.  ``` spoke serve ``` |\n| --- | --- |",
+        "| Step | Command |\n| --- | --- |\n| 1 | ``` npm ci ``` |",
+        "| 1 | ``` git add ``` |\n| --- | --- |\n| 2 | ``` git push ``` |"
+      ].join("\n\n")
+    ],
     "the mark of a link to a term is left out": [
       `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
        <dd><p>Joins paths.</p></dd></dl>`,
