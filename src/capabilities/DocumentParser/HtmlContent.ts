@@ -156,6 +156,33 @@ const removeLineNumbers = (page: Document): void => {
   }
 }
 
+/** Replaces an icon that is alone in its cell by its label, such as "Included". Other drawings have no text. */
+const readIcons = (page: Document): void => {
+  for (const icon of page.querySelectorAll("td svg, th svg")) {
+    const cell = icon.closest("td, th")
+    const title = icon.querySelector("title")
+    const label = icon.getAttribute("aria-label") ?? (title === null ? "" : textOf(title))
+    if (cell !== null && icon.getAttribute("aria-hidden") !== "true" && textOf(cell) === textOf(icon)) {
+      const text = page.createElement("span")
+      text.textContent = label
+      icon.parentElement?.insertBefore(text, icon)
+    }
+    icon.remove()
+  }
+}
+
+/** What the label of a note consists of. */
+const noteLabel = /^[\d\s*†‡,()[\]]+$/u
+
+/** Removes links from notes back to their marks, with their labels. The extraction removes the marks. */
+const removeNoteLabels = (page: Document): void => {
+  for (const link of page.querySelectorAll("[role=doc-footnote] [role=doc-backlink]")) {
+    const label = link.parentElement
+    if (label !== null && noteLabel.test(textOf(label))) label.remove()
+    else link.remove()
+  }
+}
+
 /** Removes the pronunciation beside a word. Its text would become a part of the sentence. */
 const removePronunciation = (page: Document): void => {
   for (const reading of page.querySelectorAll("ruby > rt, ruby > rp")) reading.textContent = ""
@@ -222,6 +249,7 @@ export const prepare = (page: Document): void => {
   markContentLists(page)
   markDepths(page)
   removeLineNumbers(page)
+  readIcons(page)
   splitCells(page)
   removePronunciation(page)
   moveCaptions(page)
@@ -229,6 +257,7 @@ export const prepare = (page: Document): void => {
   openSmallArticles(page)
   openLargeForms(page)
   joinTerms(page)
+  removeNoteLabels(page)
   showPanels(page)
   removeNames(page)
 }

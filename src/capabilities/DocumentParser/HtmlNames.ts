@@ -29,7 +29,9 @@ const noContentId =
 /** Names by which the extraction finds content, formulas, callouts, footnotes, code and hidden elements. */
 const neededNames = [
   /(?:^|\s)(?:article_post|(?:js-)?article-(?:body|content|wrapper)|content|content-article|entry-content|instapaper_body|markdown-body|post|post-body|post-content)(?=$|\s)/i,
-  /(?:^|[\s_:-])(?:admonition|alert|callout|citation|cite[a-z]*|fn[a-z0-9]*|footnotes?[a-z]*|ftnt|hidden|invisible|references?)(?=$|[\s_:-])/i,
+  // The extraction takes an alert with a kind for a callout, and removes any other.
+  /(?:^|\s)(?:alert\s(?:.{0,200}\s)?alert-|markdown-alert)/i,
+  /(?:^|[\s_:-])(?:admonition|callout|citation|cite[a-z]*|fn[a-z0-9]*|footnotes?[a-z]*|ftnt|hidden|invisible|references?)(?=$|[\s_:-])/i,
   /(?:^|[\s_:-])(?:codeblock|gutter|highlight[a-z]*|hljs|katex|lang|language|ltx|math[a-z]*|mjx|rouge|syntaxhighlighter)(?=$|[\s_:-])/i
 ]
 

@@ -218,6 +218,22 @@ second
         "| 1 | ``` git add ``` |\n| --- | --- |\n| 2 | ``` git push ``` |"
       ].join("\n\n")
     ],
+    "an alert without a kind is content": [
+      `<div class="alert">Save first.</div><div class="alert-box"><p>Unplug it.</p></div>
+       <details class="details alert"><summary>More</summary><p>Proxies.</p></details>
+       <div class="alert alert-warning">Careful.</div>`,
+      "Save first.\n\nUnplug it.\n\nMore\n\nProxies.\n\n> [!warning] Warning\n> Careful."
+    ],
+    "an icon that is alone in its cell has its label": [
+      `<table><tr><th>Plan</th><th>Team</th></tr><tr><td>Audit</td><td><svg role="img" aria-label="Included"><path d="M0 0"/></svg></td></tr>
+       <tr><td>Export <svg><title>Help</title></svg></td><td><svg aria-hidden="true"><title>Cross</title></svg><span>No</span></td></tr></table>`,
+      "| Plan | Team |\n| --- | --- |\n| Audit | Included |\n| Export | No |"
+    ],
+    "a note is left without the link to its mark": [
+      `<p>At most 4 GB <a class="footnote-reference brackets" href="#id2" id="id1" role="doc-noteref"><span>[</span>1<span>]</span></a>.</p>
+       <aside class="footnote-list brackets"><aside class="footnote brackets" id="id2" role="doc-footnote"><span class="label"><span>[</span><a role="doc-backlink" href="#id1">1</a><span>]</span></span><p>On 64-bit systems.</p></aside></aside>`,
+      "At most 4 GB.\n\nOn 64-bit systems."
+    ],
     "the mark of a link to a term is left out": [
       `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
        <dd><p>Joins paths.</p></dd></dl>`,
