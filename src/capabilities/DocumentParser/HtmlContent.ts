@@ -2,7 +2,7 @@
  * Prepares a page for the extraction of its article, which would take short lists for metadata, indent nested items
  * wrongly, leave tables with merged cells as HTML, and remove elements by their names.
  */
-import { type Document, type Node, replaceBy, textOf } from "./Dom.ts"
+import { type Document, isMainlyLinks, type Node, replaceBy, textOf } from "./Dom.ts"
 import { showPanels } from "./HtmlPanels.ts"
 import { removeNames } from "./HtmlNames.ts"
 
@@ -244,6 +244,54 @@ const openLargeForms = (page: Document): void => {
   }
 }
 
+/** Links that the extraction removes with their words: to the top of the page, to authors, and of advertisers. */
+const removedLinks = [
+  "[href^='#main']",
+  "[href='#top' i]",
+  "[href='#content']",
+  "[href*='#toc']",
+  "[href*='/author/']",
+  "[href*='/author?']",
+  "[href$='/author']",
+  "[rel~='sponsored' i]",
+  "[rel='tag']",
+  "[aria-label*='skip' i]"
+]
+  .map((attribute) => `a${attribute}`)
+  .join()
+
+/** Keeps the words of such links in a text that has other words. Alone they lead elsewhere. */
+const keepLinkWords = (page: Document): void => {
+  const lengths = new Map<Node, number>()
+  for (const link of page.querySelectorAll(removedLinks)) {
+    const { parentElement: parent } = link
+    if (parent === null) continue
+    const length = lengths.get(parent) ?? textOf(parent).length
+    lengths.set(parent, length)
+    if (length > textOf(link).length) replaceBy(page, link, "span")
+  }
+}
+
+const sentenceEnd = /[.!?…。！？]["'”’»)]?$/u
+
+/** True for a paragraph that ends like a sentence, and names no author or date. */
+const isSentence = (node: Node): boolean => {
+  const text = textOf(node)
+  if (node.tagName !== "P" || !sentenceEnd.test(text) || !text.includes(" ")) return false
+  return !isMainlyLinks(node) && node.querySelector("time, [rel~='author']") === null
+}
+
+/**
+ * Moves headings of sections and sentences out of headers. The extraction removes most headers, which have the author and
+ * the date beside the title.
+ */
+const openHeaders = (page: Document): void => {
+  for (const header of page.querySelectorAll("main header, article header"))
+    for (const child of [...header.children])
+      if (/^H[2-6]$/.test(child.tagName) || isSentence(child))
+        header.parentElement?.insertBefore(child, header)
+}
+
 /** Changes the page. The extracted text has to go through {@link cleaned}. */
 export const prepare = (page: Document): void => {
   markContentLists(page)
@@ -258,6 +306,8 @@ export const prepare = (page: Document): void => {
   openLargeForms(page)
   joinTerms(page)
   removeNoteLabels(page)
+  keepLinkWords(page)
+  openHeaders(page)
   showPanels(page)
   removeNames(page)
 }

@@ -234,6 +234,17 @@ second
        <aside class="footnote-list brackets"><aside class="footnote brackets" id="id2" role="doc-footnote"><span class="label"><span>[</span><a role="doc-backlink" href="#id1">1</a><span>]</span></span><p>On 64-bit systems.</p></aside></aside>`,
       "At most 4 GB.\n\nOn 64-bit systems."
     ],
+    "the words of links in a sentence, wherever they lead": [
+      `<p>Read <a href="#maintenance">maintenance mode</a>, <a href="/api/author/list">authors</a> and
+       <a href="https://bikes.example/" rel="sponsored">bikes</a>.</p>
+       <ul><li><a href="#main-features">Features</a>: what it does</li></ul><div><a href="#main">Skip to content</a></div>`,
+      "Read maintenance mode, authors and bikes.\n\n- Features: what it does"
+    ],
+    "the heading and the sentences of a header are content, its author and its date are not": [
+      `<article><header><h2>Returns</h2><p>Returns cost five euros.</p><div>By Ada on <time>May 1</time></div></header>
+       <p>Last.</p></article>`,
+      "## Returns\n\nReturns cost five euros.\n\nLast."
+    ],
     "the mark of a link to a term is left out": [
       `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
        <dd><p>Joins paths.</p></dd></dl>`,
