@@ -292,6 +292,21 @@ const openHeaders = (page: Document): void => {
         header.parentElement?.insertBefore(child, header)
 }
 
+/**
+ * Moves what follows the title of a manual page of AsciiDoc into its content: a section that says what the command does. Its
+ * header, which the extraction removes, is before the content.
+ */
+const openHeadersOfManuals = (page: Document): void => {
+  for (const content of page.querySelectorAll("#header + #content")) {
+    const header = content.previousElementSibling
+    if (header === null || header.querySelector("form, img, nav, ul") !== null) continue
+    const [title, ...parts] = header.children
+    if (title?.tagName !== "H1" || parts[0]?.tagName !== "H2") continue
+    const start = content.firstChild
+    for (const part of parts) content.insertBefore(part, start)
+  }
+}
+
 /** Changes the page. The extracted text has to go through {@link cleaned}. */
 export const prepare = (page: Document): void => {
   markContentLists(page)
@@ -301,6 +316,7 @@ export const prepare = (page: Document): void => {
   splitCells(page)
   removePronunciation(page)
   moveCaptions(page)
+  openHeadersOfManuals(page)
   protectDates(page)
   openSmallArticles(page)
   openLargeForms(page)

@@ -16,8 +16,8 @@ const introduction =
       one command that you run whenever you like. Each part of it can be replaced by another one of the same kind.</p>`
   ).join("") + `<p>${end}</p>`
 
-/** The Markdown of the page after its introduction. */
-const read = (markup: string) =>
+/** The Markdown of the page after `from`, its introduction by default. */
+const read = (markup: string, from = end) =>
   Effect.flatMap(DocumentParser, (parser) =>
     parser.parse({
       bytes: strToU8(
@@ -26,7 +26,7 @@ const read = (markup: string) =>
       url: "https://shop.example/help"
     })
   ).pipe(
-    Effect.map(({ content }) => content.slice(content.indexOf(end) + end.length).trim()),
+    Effect.map(({ content }) => content.slice(content.indexOf(from) + from.length).trim()),
     Effect.provide(layerInline({ maxPages: 50 }))
   )
 
@@ -251,6 +251,17 @@ second
       "**join(path)**\nJoins paths."
     ]
   })
+
+  it.effect("The header of a manual page says what the command does", () =>
+    Effect.map(
+      read(
+        `<div id="header"><h1>spoke-serve(1) Manual Page</h1><h2>NAME</h2><div class="sectionbody"><p>spoke-serve - Starts the
+         service</p></div></div><div id="content"><div class="sect1"><h2>SYNOPSIS</h2>${introduction}</div></div>`,
+        ""
+      ),
+      (found) => expect(found).toMatch(/^## NAME\n\nspoke-serve - Starts the service\n\n## SYNOPSIS/u)
+    )
+  )
 
   it.effect("An upload has no address, so its links to other pages stay relative", () =>
     Effect.gen(function* () {
