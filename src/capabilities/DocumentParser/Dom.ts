@@ -9,6 +9,7 @@ export interface Node {
   readonly children: Iterable<Node>
   textContent: string | null
   readonly getAttribute: (name: string) => string | null
+  readonly setAttribute: (name: string, value: string) => void
   readonly removeAttribute: (name: string) => void
   readonly remove: () => void
   readonly closest: (selector: string) => Node | null

@@ -4,7 +4,7 @@
  */
 import { type Document, isMainlyLinks, type Node, replaceBy, textOf } from "./Dom.ts"
 import { showPanels } from "./HtmlPanels.ts"
-import { removeNames } from "./HtmlNames.ts"
+import { markSections, removeNames } from "./HtmlNames.ts"
 
 /** Inserted before a list. The extraction keeps a list that follows text with a colon. */
 const listMarker = "\uE000:"
@@ -326,6 +326,7 @@ export const prepare = (page: Document): void => {
   openHeaders(page)
   showPanels(page)
   removeNames(page)
+  markSections(page)
 }
 
 /** The extracted text of a prepared page. */

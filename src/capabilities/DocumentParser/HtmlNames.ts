@@ -99,3 +99,37 @@ export const removeNames = (page: Document): void => {
     for (const name of nameAttributes) node.removeAttribute(name)
   }
 }
+
+/** The extraction takes an element of this class for content, whatever its words are. */
+const contentClass = "font"
+
+/** Length above which the extraction takes a section for content by itself. */
+const maxMarkedLength = 3_000
+
+/** True for text without controls that is not a list of other articles. */
+const isText = (block: Node): boolean => {
+  if (isMainlyLinks(block) || block.querySelector("button, form, input, select, textarea") !== null)
+    return false
+  const links = [...block.querySelectorAll("h2 a, h3 a, h4 a, h5 a, h6 a")]
+  return links.filter((link) => !isLinkWithinPage(link)).length < 2
+}
+
+const mark = (block: Node): void => {
+  const isPlain = /^(?:DIV|SECTION)$/.test(block.tagName) && (block.getAttribute("class") ?? "") === ""
+  if (isPlain && isText(block)) block.setAttribute("class", contentClass)
+}
+
+/**
+ * Marks short sections as content. The extraction removes those with words of menus, such as a section "Sign in", "Privacy"
+ * or "Context menus". Call it after {@link removeNames}: what still has a name may be no content.
+ */
+export const markSections = (page: Document): void => {
+  const seen = new Set<Node>()
+  for (const heading of page.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
+    for (let block = heading.parentElement; block !== null && !seen.has(block); block = block.parentElement) {
+      seen.add(block)
+      if (textOf(block).length > maxMarkedLength) break
+      for (const inner of [block, ...block.querySelectorAll("div, section")]) mark(inner)
+    }
+  }
+}

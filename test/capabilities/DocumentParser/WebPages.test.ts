@@ -245,6 +245,13 @@ second
        <p>Last.</p></article>`,
       "## Returns\n\nReturns cost five euros.\n\nLast."
     ],
+    "short sections with words that menus have, but no lists of other pages": [
+      `<section><h2>Sign in</h2><p>Choose Sign in, then Register.</p></section>
+       <div class="sect1"><h2>Context menus</h2><div class="sectionbody"><div class="paragraph"><p>Open the menu.</p></div></div></div>
+       <section><h2>Related articles</h2><ul><li><a href="/menus">Menus and navigation</a></li><li><a href="/x">Sharing</a></li></ul></section>
+       <section><h2>Popular</h2><div><h3><a href="/a">Login</a></h3><p>How to log in to it.</p></div><div><h3><a href="/b">Sharing</a></h3><p>How to share one.</p></div></section>`,
+      "## Sign in\n\nChoose Sign in, then Register.\n\n## Context menus\n\nOpen the menu."
+    ],
     "the mark of a link to a term is left out": [
       `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
        <dd><p>Joins paths.</p></dd></dl>`,
