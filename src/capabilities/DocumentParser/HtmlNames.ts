@@ -19,6 +19,9 @@ const noContentNames = [
   /(?:^|[\s_-])(?:author-(?:bio|box|card|info)|avatar|byline|(?:article|entry|post)-(?:author|date|meta|tags))(?=$|[\s_-])/i
 ]
 
+/** Maximum number of words of the id of a frame of a page. Ids with more are of sections. */
+const maxFrameIdWords = 3
+
 /** True for names that say that an element is no content. */
 export const isNoContent = (names: string): boolean => noContentNames.some((pattern) => pattern.test(names))
 
@@ -45,6 +48,8 @@ const nameAttributes = [
   "data-qa",
   "data-cy"
 ]
+
+const attributesButId = nameAttributes.filter((name) => name !== "id")
 
 const selectorOf = (attributes: ReadonlyArray<string>): string => attributes.map((name) => `[${name}]`).join()
 
@@ -90,8 +95,11 @@ export const removeNames = (page: Document): void => {
     if (/^(?:HTML|HEAD|BODY)$/.test(node.tagName) || node.closest("code, pre") !== null) continue
     const id = node.getAttribute("id") ?? ""
     if (isAnchor(node, id)) node.removeAttribute("id")
-    const names = nameAttributes.map((name) => node.getAttribute(name) ?? "").join(" ")
-    if (isNoContent(names)) {
+    const namesOf = (attributes: ReadonlyArray<string>) =>
+      attributes.map((name) => node.getAttribute(name) ?? "").join(" ")
+    const names = namesOf(nameAttributes)
+    const isSectionId = id.split(/[\s_-]+/).length > maxFrameIdWords
+    if (isNoContent(isSectionId ? namesOf(attributesButId) : names)) {
       if (isMainlyLinks(node) && node.querySelector("h1, article, main") === null) node.remove()
       continue
     }

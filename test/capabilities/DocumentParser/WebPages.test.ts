@@ -252,6 +252,11 @@ second
        <section><h2>Popular</h2><div><h3><a href="/a">Login</a></h3><p>How to log in to it.</p></div><div><h3><a href="/b">Sharing</a></h3><p>How to share one.</p></div></section>`,
       "## Sign in\n\nChoose Sign in, then Register.\n\n## Context menus\n\nOpen the menu."
     ],
+    "a section or a table whose id has a word such as comment among others": [
+      `<div class="table" id="FUNCTIONS-INFO-COMMENT-TABLE"><p class="title"><b>Table 1. Functions of comments</b></p><table><tr><td>col_description</td></tr></table></div>
+       <div id="comments-area"><p>Great post!</p></div>`,
+      "**Table 1. Functions of comments**\n\ncol\\_description"
+    ],
     "the mark of a link to a term is left out": [
       `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
        <dd><p>Joins paths.</p></dd></dl>`,
