@@ -286,10 +286,10 @@ const isSentence = (node: Node): boolean => {
  * the date beside the title.
  */
 const openHeaders = (page: Document): void => {
-  for (const header of page.querySelectorAll("main header, article header"))
-    for (const child of [...header.children])
-      if (/^H[2-6]$/.test(child.tagName) || isSentence(child))
-        header.parentElement?.insertBefore(child, header)
+  for (const header of page.querySelectorAll("main header, article header")) {
+    const parts = [...header.children].filter((child) => /^H[2-6]$/.test(child.tagName) || isSentence(child))
+    for (const part of parts) header.parentElement?.insertBefore(part, header)
+  }
 }
 
 /**

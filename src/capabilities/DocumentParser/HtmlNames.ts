@@ -122,7 +122,7 @@ const isText = (block: Node): boolean => {
   return links.filter((link) => !isLinkWithinPage(link)).length < 2
 }
 
-const mark = (block: Node): void => {
+const markText = (block: Node): void => {
   const isPlain = /^(?:DIV|SECTION)$/.test(block.tagName) && (block.getAttribute("class") ?? "") === ""
   if (isPlain && isText(block)) block.setAttribute("class", contentClass)
 }
@@ -133,11 +133,15 @@ const mark = (block: Node): void => {
  */
 export const markSections = (page: Document): void => {
   const seen = new Set<Node>()
+  const judged = new Set<Node>()
   for (const heading of page.querySelectorAll("h1, h2, h3, h4, h5, h6")) {
     for (let block = heading.parentElement; block !== null && !seen.has(block); block = block.parentElement) {
       seen.add(block)
       if (textOf(block).length > maxMarkedLength) break
-      for (const inner of [block, ...block.querySelectorAll("div, section")]) mark(inner)
+      for (const inner of [block, ...block.querySelectorAll("div, section")]) {
+        if (!judged.has(inner)) markText(inner)
+        judged.add(inner)
+      }
     }
   }
 }
