@@ -254,7 +254,6 @@ const removedLinks = [
   "[href*='/author?']",
   "[href$='/author']",
   "[rel~='sponsored' i]",
-  "[rel='tag']",
   "[aria-label*='skip' i]"
 ]
   .map((attribute) => `a${attribute}`)
@@ -277,7 +276,7 @@ const sentenceEnd = /[.!?…。！？]["'”’»)]?$/u
 /** True for a paragraph that ends like a sentence, and names no author or date. */
 const isSentence = (node: Node): boolean => {
   const text = textOf(node)
-  if (node.tagName !== "P" || !sentenceEnd.test(text) || !text.includes(" ")) return false
+  if (node.tagName !== "P" || !sentenceEnd.test(text) || !/[\s。！？]/u.test(text)) return false
   return !isMainlyLinks(node) && node.querySelector("time, [rel~='author']") === null
 }
 

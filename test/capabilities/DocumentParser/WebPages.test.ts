@@ -241,9 +241,9 @@ second
       "Read maintenance mode, authors and bikes.\n\n- Features: what it does"
     ],
     "the heading and the sentences of a header are content, its author and its date are not": [
-      `<article><header><h2>Returns</h2><p>Returns cost five euros.</p><div>By Ada on <time>May 1</time></div></header>
+      `<article><header><h2>Returns</h2><p>Returns cost five euros.</p><p>退货是免费的。</p><div>By Ada on <time>May 1</time></div></header>
        <p>Last.</p></article>`,
-      "## Returns\n\nReturns cost five euros.\n\nLast."
+      "## Returns\n\nReturns cost five euros.\n\n退货是免费的。\n\nLast."
     ],
     "short sections with words that menus have, but no lists of other pages": [
       `<section><h2>Sign in</h2><p>Choose Sign in, then Register.</p></section>
