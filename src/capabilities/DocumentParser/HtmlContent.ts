@@ -158,11 +158,14 @@ const removeLineNumbers = (page: Document): void => {
 
 /** Replaces an icon that is alone in its cell by its label, such as "Included". Other drawings have no text. */
 const readIcons = (page: Document): void => {
+  const lengths = new Map<Node | null, number>()
   for (const icon of page.querySelectorAll("td svg, th svg")) {
     const cell = icon.closest("td, th")
+    const length = lengths.get(cell) ?? (cell === null ? 0 : textOf(cell).length)
+    lengths.set(cell, length)
     const title = icon.querySelector("title")
     const label = icon.getAttribute("aria-label") ?? (title === null ? "" : textOf(title))
-    if (cell !== null && icon.getAttribute("aria-hidden") !== "true" && textOf(cell) === textOf(icon)) {
+    if (icon.getAttribute("aria-hidden") !== "true" && textOf(icon).length === length) {
       const text = page.createElement("span")
       text.textContent = label
       icon.parentElement?.insertBefore(text, icon)
@@ -176,11 +179,10 @@ const noteLabel = /^[\d\s*†‡,()[\]]+$/u
 
 /** Removes links from notes back to their marks, with their labels. The extraction removes the marks. */
 const removeNoteLabels = (page: Document): void => {
-  for (const link of page.querySelectorAll("[role=doc-footnote] [role=doc-backlink]")) {
-    const label = link.parentElement
-    if (label !== null && noteLabel.test(textOf(label))) label.remove()
-    else link.remove()
-  }
+  const links = [...page.querySelectorAll("[role=doc-footnote] [role=doc-backlink]")]
+  const labels = new Set(links.map((link) => link.parentElement))
+  for (const label of labels) if (label !== null && noteLabel.test(textOf(label))) label.remove()
+  for (const link of links) link.remove()
 }
 
 /** Removes the pronunciation beside a word. Its text would become a part of the sentence. */

@@ -1,6 +1,6 @@
 /**
- * The scopes of a tool's connection: which to request, and what changes when the MCP server demands more. Its client,
- * and why it has no token.
+ * The scopes of a tool's connection: which to request, and what changes when the MCP server demands more. Also the client
+ * of a connection, and the failures of a tool that has no token.
  */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
