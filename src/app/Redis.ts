@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
 import * as DedupeSql from "../capabilities/DedupeStore/Sql.ts"
+import { singleProcessPolicies } from "../capabilities/JobQueue.ts"
 import * as QueueTable from "../capabilities/JobQueue/Table.ts"
 import * as RateMemory from "../capabilities/RateLimiter/Memory.ts"
 import * as RateSql from "../capabilities/RateLimiter/Sql.ts"
@@ -42,6 +43,9 @@ const inRedis = (url: Redacted.Redacted) =>
     })
   )
 
+const jobs = ({ database }: Pick<Settings, "database">) =>
+  database === null ? QueueTable.layerTableWith({ policies: singleProcessPolicies }) : QueueTable.layerTable
+
 /** `JobQueue`, `DedupeStore`, `RateLimiter`, `Realtime`, and the connection that the last three share. */
 export const layer = (settings: Pick<Settings, "database" | "redis">) =>
-  Layer.merge(QueueTable.layerTable, settings.redis === null ? inDatabase(settings) : inRedis(settings.redis))
+  Layer.merge(jobs(settings), settings.redis === null ? inDatabase(settings) : inRedis(settings.redis))

@@ -4,6 +4,7 @@
 import * as Context from "effect/Context"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
+import * as Record from "effect/Record"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import type { QueueJobId } from "../domain/Ids.ts"
@@ -20,7 +21,7 @@ export interface QueuePolicy {
   readonly keepFailed: number
   /**
    * A worker that does not renew within this time loses the job to another. It renews at a third of it while the job
-   * runs. So this is how long a job of a dead worker waits, regardless of its duration.
+   * runs, and at least every ten seconds. So this is how long a job of a dead worker waits, regardless of its duration.
    */
   readonly lease: Duration.DurationInput
   /**
@@ -92,6 +93,15 @@ export const policies = {
     maxBackoff: "1 minute"
   }
 } as const satisfies Record<QueueName, QueuePolicy>
+
+/**
+ * {@link policies} for a database that only this process uses. Its next start ends all leases, so they may be long: a
+ * renewal that waits behind slow statements does not lose a job.
+ */
+export const singleProcessPolicies: Readonly<Record<QueueName, QueuePolicy>> = Record.map(
+  policies,
+  (policy: QueuePolicy) => ({ ...policy, lease: "10 minutes" })
+)
 
 /** The queue itself is not available. */
 export class JobQueueError extends Schema.TaggedError<JobQueueError>()("JobQueueError", {

@@ -112,9 +112,14 @@ export class FindingStore extends Effect.Service<FindingStore>()("store/knowledg
           ) s
           where s.chunk_id <> ${id} group by s.chunk_id
         )
-        select c.id, c.document_id as "documentId", c.content, c.version::text as version from alike
-        join chunks c on c.tenant_id = ${opaque(sql, tenantId)} and c.id = alike.chunk_id and c.document_id <> ${documentId}
-          and (c.version, c.id) < (${version}::bigint, ${id})
+        select c.id, c."documentId", c.content, c.version::text as version from alike
+        -- "offset 0" keeps the order out of the inner query. The planner expects few chunks before this one, and would
+        -- compare all of them with each chunk that is alike.
+        cross join lateral (
+          select id, document_id as "documentId", content, version from chunks
+          where tenant_id = ${opaque(sql, tenantId)} and id = alike.chunk_id offset 0
+        ) c
+        where c."documentId" <> ${documentId} and (c.version, c.id) < (${version}::bigint, ${id})
         order by alike.common desc, c.id limit ${limit}`.pipe(
         Rows.all(Chunk),
         Effect.withSpan("FindingStore.neighbours")

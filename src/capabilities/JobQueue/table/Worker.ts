@@ -56,6 +56,8 @@ const maxPollInterval = Duration.seconds(5)
 const maxClaims = 100
 /** Minimum polling interval in milliseconds. */
 const minPollMs = 20
+/** Maximum interval of renewals, which also notice that a job was removed. */
+const maxRenewInterval = Duration.seconds(10)
 /** Minimum time-out of a renewal of leases. */
 const minRenewalTimeout = Duration.seconds(1)
 /** Polling interval in milliseconds while the owners of all jobs with expired leases use all their slots. */
@@ -213,7 +215,7 @@ const loop = <R>(worker: Worker<R>) =>
   )
 
 const heartbeat = (worker: State) => {
-  const renewInterval = Duration.times(worker.lease, 1 / 3)
+  const renewInterval = Duration.min(Duration.times(worker.lease, 1 / 3), maxRenewInterval)
   /** Time until the first of these leases expires. */
   const timeLeft = (all: ReadonlyArray<RunningJob>, now: number) =>
     Duration.millis(
