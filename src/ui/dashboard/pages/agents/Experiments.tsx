@@ -54,7 +54,6 @@ const words = texts(
     when: "When",
     status: "Status",
     result: "Passed",
-    actions: "Actions",
     queued: "Waits",
     running: "Under way",
     complete: "Complete",
@@ -90,7 +89,6 @@ const words = texts(
     when: "Wann",
     status: "Stand",
     result: "Bestanden",
-    actions: "Aktionen",
     queued: "Wartet",
     running: "Läuft",
     complete: "Fertig",
@@ -317,21 +315,16 @@ const Experiments = ({ agent, user }: PartProps) => {
             cell: ({ model, version }) => <Cell notes={[model]}>{version ?? t.draft}</Cell>
           },
           { title: t.status, cell: (experiment) => <State experiment={experiment} /> },
-          { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) },
-          {
-            title: t.actions,
-            hideTitle: true,
-            alignEnd: true,
-            cell: (experiment) => (
-              <Actions
-                agentId={agent.id}
-                experiment={experiment}
-                mayChange={mayChange}
-                onShow={() => setShownId(experiment.id)}
-              />
-            )
-          }
+          { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) }
         ]}
+        actions={(experiment) => (
+          <Actions
+            agentId={agent.id}
+            experiment={experiment}
+            mayChange={mayChange}
+            onShow={() => setShownId(experiment.id)}
+          />
+        )}
       />
       {/* Shown after the list has loaded, so that it does not move. */}
       {mayChange && !query.isPending ? (

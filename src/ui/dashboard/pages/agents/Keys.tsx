@@ -55,7 +55,6 @@ const words = texts(
     state: "State",
     used: "Last used",
     never: "Never",
-    actions: "Actions",
     off: "Switch off",
     on: "Switch on",
     revoke: "Revoke",
@@ -98,7 +97,6 @@ const words = texts(
     state: "Stand",
     used: "Zuletzt benutzt",
     never: "Nie",
-    actions: "Aktionen",
     off: "Ausschalten",
     on: "Einschalten",
     revoke: "Widerrufen",
@@ -348,14 +346,9 @@ const Keys = ({ agent, user }: PartProps) => {
             title: t.used,
             noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
-          },
-          {
-            title: t.actions,
-            hideTitle: true,
-            alignEnd: true,
-            cell: (apiKey) => <Actions agentId={agentId} apiKey={apiKey} />
           }
         ]}
+        actions={(apiKey) => <Actions agentId={agentId} apiKey={apiKey} />}
       />
     </AgentPart>
   )

@@ -44,7 +44,6 @@ const words = texts(
     operator: "Operator",
     published: "Published",
     share: (percent: number) => `${percent}% of the conversations`,
-    actions: "Actions",
     publish: "Publish this version",
     force: "Publish all the same",
     question: (version: number) =>
@@ -73,7 +72,6 @@ const words = texts(
     operator: "Betreiber",
     published: "Veröffentlicht",
     share: (percent: number) => `${percent} % der Gespräche`,
-    actions: "Aktionen",
     publish: "Diese Version veröffentlichen",
     force: "Trotzdem veröffentlichen",
     question: (version: number) =>
@@ -242,14 +240,9 @@ const Versions = ({ agent, user }: PartProps) => {
               },
               { title: t.when, noWrap: true, cell: ({ createdAt }) => moment(createdAt) },
               { title: t.who, cell: authorOf },
-              { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> },
-              {
-                title: t.actions,
-                hideTitle: true,
-                alignEnd: true,
-                cell: ({ version }) => <Actions agent={agent} user={user} version={version} />
-              }
+              { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> }
             ]}
+            actions={({ version }) => <Actions agent={agent} user={user} version={version} />}
           />
         )}
       </Loaded>

@@ -123,7 +123,7 @@ export const useUnsentMessages = (userId: string, id: string) => {
     return null
   }
   const add = (message: NewMessage) => unsent.send(message, () => deliver(message))
-  const send = (content: string, files: ReadonlyArray<File>, isNote: boolean) =>
+  const send = (content: string, files: ReadonlyArray<File>, isNote = false) =>
     add({ content, files, isNote, idempotencyKey: newIdempotencyKey() })
   const note = (content: string) => send(content, [], true)
   const retry = ({ key, problem: _, ...message }: UnsentMessage) => {

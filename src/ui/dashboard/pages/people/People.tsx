@@ -27,7 +27,6 @@ const words = texts(
     anonymous: "Anonymous",
     conversations: "Conversations",
     since: "Since",
-    actions: "Actions",
     export: "Export",
     erase: "Erase",
     erasure: "Erase this person",
@@ -46,7 +45,6 @@ const words = texts(
     anonymous: "Anonym",
     conversations: "Gespräche",
     since: "Seit",
-    actions: "Aktionen",
     export: "Exportieren",
     erase: "Löschen",
     erasure: "Diese Person löschen",
@@ -101,31 +99,26 @@ const People = () => {
                   alignEnd: true,
                   cell: ({ conversations }) => number(conversations)
                 },
-                { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
-                {
-                  title: t.actions,
-                  hideTitle: true,
-                  alignEnd: true,
-                  cell: ({ id, externalId }) => (
-                    <RowActions
-                      of={externalId ?? id}
-                      actions={[
-                        { label: t.export, does: () => download(exportAddress(id), `${id}.ndjson`) },
-                        {
-                          label: t.erase,
-                          does: {
-                            title: t.erasure,
-                            question: t.question(externalId ?? id),
-                            action: t.erase,
-                            onConfirm: () =>
-                              erasePerson(id).then(() => queries.invalidateQueries({ queryKey: ["people"] }))
-                          }
-                        }
-                      ]}
-                    />
-                  )
-                }
+                { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) }
               ]}
+              actions={({ id, externalId }) => (
+                <RowActions
+                  of={externalId ?? id}
+                  actions={[
+                    { label: t.export, does: () => download(exportAddress(id), `${id}.ndjson`) },
+                    {
+                      label: t.erase,
+                      does: {
+                        title: t.erasure,
+                        question: t.question(externalId ?? id),
+                        action: t.erase,
+                        onConfirm: () =>
+                          erasePerson(id).then(() => queries.invalidateQueries({ queryKey: ["people"] }))
+                      }
+                    }
+                  ]}
+                />
+              )}
             />
           )
         }}

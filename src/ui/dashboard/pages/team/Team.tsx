@@ -45,7 +45,6 @@ const words = texts(
     agent: "Agent",
     viewer: "Viewer",
     since: "Since",
-    actions: "Actions",
     pending: "Invited",
     off: "Switched off",
     you: "You",
@@ -71,7 +70,6 @@ const words = texts(
     agent: "Bearbeiter",
     viewer: "Betrachter",
     since: "Seit",
-    actions: "Aktionen",
     pending: "Eingeladen",
     off: "Abgeschaltet",
     you: "Das sind Sie",
@@ -265,14 +263,9 @@ const Team = ({ user }: { readonly user: User }) => {
                 )
               },
               { title: t.role, cell: (member) => <RoleSelect member={member} user={user} /> },
-              { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
-              {
-                title: t.actions,
-                hideTitle: true,
-                alignEnd: true,
-                cell: (member) => <Actions member={member} user={user} />
-              }
+              { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) }
             ]}
+            actions={(member) => <Actions member={member} user={user} />}
           />
         )}
       </Loaded>

@@ -49,7 +49,6 @@ const words = texts(
     state: "State",
     used: "Last used",
     never: "Never",
-    actions: "Actions",
     revoke: "Revoke",
     revocation: "Revoke the token",
     question: (name: string) => `Whatever uses “${name}” stops working at once, for good.`,
@@ -88,7 +87,6 @@ const words = texts(
     state: "Stand",
     used: "Zuletzt benutzt",
     never: "Nie",
-    actions: "Aktionen",
     revoke: "Widerrufen",
     revocation: "Token widerrufen",
     question: (name: string) => `Was „${name}“ benutzt, geht sofort nicht mehr, für immer.`,
@@ -256,14 +254,9 @@ const Tokens = () => {
             title: t.used,
             noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
-          },
-          {
-            title: t.actions,
-            hideTitle: true,
-            alignEnd: true,
-            cell: (token) => <RevokeAction token={token} />
           }
         ]}
+        actions={(token) => <RevokeAction token={token} />}
       />
     </Page>
   )

@@ -238,43 +238,38 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
                 </>
               )
             },
-            { title: t.resets, alignEnd: true, cell: ({ resetsAt }) => moment(resetsAt) },
-            ...(mayChange
-              ? [
-                  {
-                    title: t.actions,
-                    hideTitle: true,
-                    alignEnd: true,
-                    cell: (budget: Budget) => (
-                      <RowActions
-                        of={nameOf(budget)}
-                        actions={[
-                          {
-                            label: t.change,
-                            does: {
-                              title: t.changeTitle,
-                              form: (close) => <ChangeLimit budget={budget} onClose={close} />
-                            }
-                          },
-                          {
-                            label: common.delete,
-                            does: {
-                              title: t.removal,
-                              question: t.question(nameOf(budget)),
-                              action: common.delete,
-                              onConfirm: () =>
-                                deleteBudget(budget.id).then(() =>
-                                  queries.invalidateQueries({ queryKey: usage.queryKey })
-                                )
-                            }
-                          }
-                        ]}
-                      />
-                    )
-                  }
-                ]
-              : [])
+            { title: t.resets, alignEnd: true, cell: ({ resetsAt }) => moment(resetsAt) }
           ]}
+          actions={
+            mayChange
+              ? (budget) => (
+                  <RowActions
+                    of={nameOf(budget)}
+                    actions={[
+                      {
+                        label: t.change,
+                        does: {
+                          title: t.changeTitle,
+                          form: (close) => <ChangeLimit budget={budget} onClose={close} />
+                        }
+                      },
+                      {
+                        label: common.delete,
+                        does: {
+                          title: t.removal,
+                          question: t.question(nameOf(budget)),
+                          action: common.delete,
+                          onConfirm: () =>
+                            deleteBudget(budget.id).then(() =>
+                              queries.invalidateQueries({ queryKey: usage.queryKey })
+                            )
+                        }
+                      }
+                    ]}
+                  />
+                )
+              : null
+          }
         />
       )}
     </Section>

@@ -189,14 +189,9 @@ const Webhooks = () => {
               </Cell>
             )
           },
-          { title: t.state, cell: (webhook) => <State {...webhook} /> },
-          {
-            title: t.actions,
-            hideTitle: true,
-            alignEnd: true,
-            cell: (webhook) => <Actions webhook={webhook} onShowLog={() => setLogWebhookId(webhook.id)} />
-          }
+          { title: t.state, cell: (webhook) => <State {...webhook} /> }
         ]}
+        actions={(webhook) => <Actions webhook={webhook} onShowLog={() => setLogWebhookId(webhook.id)} />}
       />
     </Page>
   )
