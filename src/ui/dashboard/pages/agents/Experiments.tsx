@@ -2,7 +2,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { Agent } from "../../api/Agents.ts"
-import { isOutdated } from "../../api/Client.ts"
 import {
   cancelExperiment,
   deleteExperiment,
@@ -24,8 +23,10 @@ import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.
 import { Empty, Loaded, Section } from "../../components/Page.tsx"
 import { Progress } from "../../components/Progress.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
-import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, DraftState } from "../../forms/DraftNotes.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
+import { useSaveAndClose } from "../../forms/useSaveAndClose.ts"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { commonTexts } from "../../text/commonTexts.ts"
@@ -111,13 +112,12 @@ const words = texts(
 
 const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { id, publishedVersion, version: newest } = agent
   const [version, setVersion] = useState(String(newest))
   const [model, setModel] = useState("")
-  const attempt = useMutation({
-    mutationFn: () =>
+  const attempt = useSaveAndClose({
+    save: () =>
       startExperiment(id, {
         version: Number(version),
         // A version is not compared with itself, which would ask everything twice.
@@ -126,10 +126,8 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
           : { baselineVersion: publishedVersion }),
         ...(model.trim() === "" ? {} : { model })
       }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: experiments(id).queryKey })
-      onClose()
-    }
+    refresh: () => queries.invalidateQueries({ queryKey: experiments(id).queryKey }),
+    onClose
   })
   return (
     <Form onSubmit={() => attempt.mutate()} problem={attempt.error}>
@@ -147,12 +145,7 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
         }
       />
       <TextField label={t.other} help={t.otherHelp} value={model} onChange={setModel} />
-      <Buttons>
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
-          {t.run}
-        </Button>
-      </Buttons>
+      <DialogActions busy={attempt.isPending} onClose={onClose} action={t.run} />
     </Form>
   )
 }
@@ -190,8 +183,7 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
     }
   })
   return (
-    <Form onSubmit={() => attempt.mutate()} problem={isOutdated(attempt.error) ? null : attempt.error}>
-      <ConflictNotice draft={draft} problem={attempt.error} />
+    <Form onSubmit={() => attempt.mutate()} problem={attempt.error} draft={draft}>
       <TextField
         label={t.minimum}
         help={t.minimumHelp}

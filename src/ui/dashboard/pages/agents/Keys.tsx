@@ -11,7 +11,7 @@ import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.
 import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
-import { CreateActions } from "../../forms/CreateActions.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -230,7 +230,13 @@ const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly on
         <ScopeFields agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
         <LimitFields value={value} onChange={change} errorOf={errorOf} />
       </MoreOptions>
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
+      <DialogActions
+        draft={draft}
+        busy={create.isPending}
+        onClose={onClose}
+        showsSecret
+        action={common.create}
+      />
     </Form>
   )
 }

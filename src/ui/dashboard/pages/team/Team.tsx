@@ -22,7 +22,7 @@ import { Loaded, Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
-import { CreateActions } from "../../forms/CreateActions.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -153,7 +153,7 @@ const InviteForm = ({ user, onClose }: { readonly user: User; readonly onClose: 
         error={errorOf("email")}
       />
       <Select label={t.role} options={options} value={value.role} onChange={(role) => change({ role })} />
-      <CreateActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} showsSecret />
+      <DialogActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} showsSecret />
     </Form>
   )
 }

@@ -9,7 +9,7 @@ import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.
 import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
-import { CreateActions } from "../../forms/CreateActions.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -171,7 +171,13 @@ const CreateToken = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(until) => change({ until })}
         error={errorOf("expiresAt")}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
+      <DialogActions
+        draft={draft}
+        busy={create.isPending}
+        onClose={onClose}
+        showsSecret
+        action={common.create}
+      />
     </Form>
   )
 }
