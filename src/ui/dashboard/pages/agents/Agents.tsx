@@ -113,11 +113,7 @@ const Agents = ({ user }: { readonly user: User }) => {
         query={query}
         rowsOf={(page) => page.agents}
         textOf={({ id, name }) => `${name} ${id}`}
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[

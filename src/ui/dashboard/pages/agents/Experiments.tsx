@@ -293,11 +293,7 @@ const Experiments = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={(page) => page.experiments}
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[

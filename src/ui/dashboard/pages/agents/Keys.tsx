@@ -313,11 +313,7 @@ const Keys = ({ agent, user }: PartProps) => {
         query={query}
         rowsOf={(page) => page.keys}
         textOf={({ name, prefix }) => `${name} ${prefix}`}
-        empty={
-          <Empty title={t.empty} action={button}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={button} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[

@@ -171,11 +171,7 @@ const TestCases = ({ agent, user }: PartProps) => {
         textOf={({ expectFacts, expectSources, note, question }) =>
           [question, note ?? "", ...expectFacts, ...expectSources].join(" ")
         }
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[

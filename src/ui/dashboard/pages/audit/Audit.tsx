@@ -77,7 +77,7 @@ const Audit = () => {
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.entries)
           return rows.length === 0 ? (
-            <Empty title={t.title}>{t.empty}</Empty>
+            <Empty title={t.title} lead={t.empty} />
           ) : (
             <Table
               label={t.title}

@@ -88,9 +88,11 @@ export const Corrections = ({ agentId, mayChange, onShow, shownId }: Props) => {
       label={t.title}
       keyOf={({ id }) => id}
       empty={
-        <Empty title={t.empty} action={<Link href={`/agents/${agentId}/improve`}>{t.toWrong}</Link>}>
-          {t.emptyLead}
-        </Empty>
+        <Empty
+          title={t.empty}
+          lead={t.emptyLead}
+          action={<Link href={`/agents/${agentId}/improve`}>{t.toWrong}</Link>}
+        />
       }
       columns={[
         {

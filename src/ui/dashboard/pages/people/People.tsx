@@ -75,7 +75,7 @@ const People = () => {
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.endUsers)
           return rows.length === 0 ? (
-            <Empty title={t.empty}>{t.emptyLead}</Empty>
+            <Empty title={t.empty} lead={t.emptyLead} />
           ) : (
             <Table
               label={t.title}

@@ -229,11 +229,7 @@ const Tokens = () => {
       <Listing
         query={query}
         rowsOf={(page) => page.tokens}
-        empty={
-          <Empty title={t.empty} action={button}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={button} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[

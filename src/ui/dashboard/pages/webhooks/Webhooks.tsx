@@ -180,11 +180,7 @@ const Webhooks = () => {
       <Listing
         query={query}
         rowsOf={(page) => page.webhooks}
-        empty={
-          <Empty title={t.empty} action={button}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={button} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[

@@ -141,11 +141,7 @@ const Channels = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={(page) => page.channels}
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[

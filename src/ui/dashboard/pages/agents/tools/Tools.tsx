@@ -237,11 +237,7 @@ const Tools = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={(page) => page.tools}
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
