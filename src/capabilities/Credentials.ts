@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import type { MadeCredential, PasskeySite, SignedCredential } from "../domain/accounts/Passkey.ts"
+import type { RegistrationResponse, PasskeySite, AuthenticationResponse } from "../domain/accounts/Passkey.ts"
 
 /** The queue for password hashing is full. No other owner has more requests in it than this one. */
 export class CredentialsBusy extends Schema.TaggedError<CredentialsBusy>()("CredentialsBusy", {}) {}
@@ -62,12 +62,12 @@ export class PasskeyProofs extends Context.Tag("capabilities/Credentials/Passkey
     readonly algorithms: ReadonlyArray<number>
     /** Verifies a new passkey. */
     readonly verifyRegistration: (
-      credential: MadeCredential,
+      credential: RegistrationResponse,
       expected: PasskeyExpected
     ) => Effect.Effect<PasskeyProof, PasskeyRejected>
     /** Verifies a sign-in with a passkey of which `known` is stored. */
     readonly verifySignIn: (
-      credential: SignedCredential,
+      credential: AuthenticationResponse,
       expected: PasskeyExpected,
       known: Omit<PasskeyProof, "backedUp">
     ) => Effect.Effect<PasskeyState, PasskeyRejected>

@@ -49,7 +49,7 @@ const messageAndParam = ({ details, message }: CodedError) => {
 export const errorResponse = (
   error: CodedError,
   requestId: string,
-  headers: Readonly<Record<string, string>> = {}
+  headers: Readonly<Record<string, string>>
 ): HttpServerResponse.HttpServerResponse => {
   const { error: common, meta } = failureBody(error, requestId)
   return ServerResponse.unsafeJson(

@@ -42,8 +42,7 @@ const idleTimeoutMs = 40_000
  */
 export const readParts = async (
   body: ReadableStream<Uint8Array>,
-  onPart: (part: StreamPart) => void,
-  timeoutMs = idleTimeoutMs
+  onPart: (part: StreamPart) => void
 ): Promise<void> => {
   const reader = body.getReader()
   const decoder = new TextDecoder()
@@ -52,7 +51,7 @@ export const readParts = async (
     for (;;) {
       let timer: ReturnType<typeof setTimeout> | undefined
       const timedOut = new Promise<never>((_, reject) => {
-        timer = setTimeout(() => reject(new Error("The stream timed out.")), timeoutMs)
+        timer = setTimeout(() => reject(new Error("The stream timed out.")), idleTimeoutMs)
       })
       const { done, value } = await Promise.race([reader.read(), timedOut]).finally(() => clearTimeout(timer))
       if (done) return

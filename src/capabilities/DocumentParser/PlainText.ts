@@ -95,7 +95,7 @@ const withUnixLineEnds = (text: string): string => {
  * Each record becomes a paragraph of `column: value` lines, so that every chunk explains its values. `isTabbed`: the
  * file is declared to have tabs between values.
  */
-export const parseCsv = (text: string, isTabbed = false): ParsedText => {
+export const parseCsv = (text: string, isTabbed: boolean): ParsedText => {
   const lines = withUnixLineEnds(text)
   // Excel writes the delimiter in a line before the header.
   const [delimiterLine, declared] = /^"?sep=([^"\n])"?\n/i.exec(lines) ?? ["", undefined]

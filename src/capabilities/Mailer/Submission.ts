@@ -88,7 +88,7 @@ const step = (
   run: (done: (error?: unknown) => void) => void
 ) =>
   Effect.async<void, SubmissionError>((resume) => {
-    const done = (error?: unknown) => {
+    const done = (error: unknown) => {
       connection.off("error", done)
       connection.off("end", ended)
       resume(error === undefined || error === null ? Effect.void : Effect.fail(failed(error)))

@@ -27,14 +27,14 @@ const credentialFields = { id: encoded(1_364), rawId: encoded(1_364), type: Sche
 const clientDataJSON = encoded(8_192)
 
 /** The result of `navigator.credentials.create`, as JSON. */
-export const MadeCredential = Schema.Struct({
+export const RegistrationResponse = Schema.Struct({
   ...credentialFields,
   response: Schema.Struct({ clientDataJSON, attestationObject: encoded(65_536) })
 })
-export type MadeCredential = typeof MadeCredential.Type
+export type RegistrationResponse = typeof RegistrationResponse.Type
 
 /** The result of `navigator.credentials.get`, as JSON. */
-export const SignedCredential = Schema.Struct({
+export const AuthenticationResponse = Schema.Struct({
   ...credentialFields,
   response: Schema.Struct({
     clientDataJSON,
@@ -44,14 +44,14 @@ export const SignedCredential = Schema.Struct({
     userHandle: Schema.optionalWith(Schema.NullOr(encoded(128)), { exact: true })
   })
 })
-export type SignedCredential = typeof SignedCredential.Type
+export type AuthenticationResponse = typeof AuthenticationResponse.Type
 
 /** Body of `POST /api/auth/passkeys`. */
-export const CreatePasskey = Schema.Struct({ name: trimmed(100), credential: MadeCredential })
+export const CreatePasskey = Schema.Struct({ name: trimmed(100), credential: RegistrationResponse })
 export type CreatePasskey = typeof CreatePasskey.Type
 
 /** Body of `POST /api/auth/passkey`. */
-export const SignInWithPasskey = Schema.Struct({ credential: SignedCredential })
+export const SignInWithPasskey = Schema.Struct({ credential: AuthenticationResponse })
 
 const text = Schema.String
 const publicKey = Schema.Literal("public-key")

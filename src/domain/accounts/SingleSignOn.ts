@@ -112,7 +112,7 @@ export type SignOnProblem = typeof SignOnProblem.Type
 
 /** A parameter of the provider's redirect. */
 const parameter = Schema.optionalWith(Schema.String.pipe(Schema.maxLength(8_192)), { exact: true })
-export const SignOnAnswer = Schema.Struct({
+export const SignOnAuthorizationResponse = Schema.Struct({
   code: parameter,
   state: parameter,
   iss: parameter,
@@ -120,4 +120,4 @@ export const SignOnAnswer = Schema.Struct({
   error_description: parameter,
   response: parameter
 })
-export type SignOnAnswer = typeof SignOnAnswer.Type
+export type SignOnAuthorizationResponse = typeof SignOnAuthorizationResponse.Type

@@ -90,14 +90,14 @@ export const clientMetadata = (redirectUri: string) => ({
 })
 
 /** The parameters with which an authorization server returns the browser. */
-export const ToolSignInAnswer = Schema.Struct({
+export const ToolAuthorizationResponse = Schema.Struct({
   code: parameter,
   state: parameter,
   iss: parameter,
   error: parameter,
   error_description: parameter
 })
-export type ToolSignInAnswer = typeof ToolSignInAnswer.Type
+export type ToolAuthorizationResponse = typeof ToolAuthorizationResponse.Type
 
 /**
  * Why a connection was not made, as the dashboard explains it. `retry`: the sign-in is over, was started elsewhere, or

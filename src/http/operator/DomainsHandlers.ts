@@ -19,7 +19,7 @@ export const DomainsHandlers = HttpApiBuilder.group(Api, "domains", (handlers) =
         const by = yield* operatorActor(id)
         const confirmed = action === "confirm"
         const change = settings.confirm({ tenantId: id }, domain, confirmed)
-        yield* audit.change(by, `domain.${action}`, change, () => domain)
+        yield* audit.change(by, `domain.${action}`, change, domain)
         return { domain, confirmed }
       })
     return handlers

@@ -28,7 +28,7 @@ export const TenantsHandlers = HttpApiBuilder.group(Api, "tenants", (handlers) =
         Effect.gen(function* () {
           const by = yield* operatorActor(path.id)
           const change = subscriptions.put({ tenantId: path.id }, payload)
-          return { subscription: yield* audit.change(by, "subscription.update", change, () => path.id) }
+          return { subscription: yield* audit.change(by, "subscription.update", change, path.id) }
         })
       )
       .handle("getSubscription", ({ path }) => subscriptions.get({ tenantId: path.id }))

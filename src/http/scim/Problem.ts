@@ -19,8 +19,8 @@ export const json = (body: unknown, status = 200, headers: Readonly<Record<strin
 export const problem = (
   status: number,
   detail: string,
-  scimType: string | null = null,
-  headers: Readonly<Record<string, string>> = {}
+  scimType: string | null,
+  headers: Readonly<Record<string, string>>
 ) =>
   json(
     {
@@ -37,5 +37,5 @@ export const problem = (
 export const errorResponse = (
   error: CodedError,
   _requestId: string,
-  headers: Readonly<Record<string, string>> = {}
+  headers: Readonly<Record<string, string>>
 ): HttpServerResponse.HttpServerResponse => problem(statusOf(error._tag), error.message, null, headers)

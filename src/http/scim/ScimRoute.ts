@@ -103,7 +103,7 @@ export const layer = (appUrl: string) =>
         scope: TenantScope,
         action: string,
         changed: Effect.Effect<A, E>,
-        target: (created: A) => string
+        target: string | ((created: A) => string)
       ) =>
         Effect.flatMap(RequestId, (requestId) =>
           audit.change(
@@ -210,7 +210,7 @@ export const layer = (appUrl: string) =>
         withTenant((scope) =>
           Effect.gen(function* () {
             const id = yield* pathId
-            yield* change(scope, "user.delete", scim.removePerson(scope, id), () => id)
+            yield* change(scope, "user.delete", scim.removePerson(scope, id), id)
             return HttpServerResponse.empty({ status: 204 })
           })
         )
@@ -262,7 +262,7 @@ export const layer = (appUrl: string) =>
           Effect.gen(function* () {
             const id = yield* pathId
             const changes = yield* read(yield* body)
-            yield* change(scope, "group.update", scim.changeGroup(scope, id, changes), () => id)
+            yield* change(scope, "group.update", scim.changeGroup(scope, id, changes), id)
             return yield* respond(scope, id)
           })
         )
@@ -277,7 +277,7 @@ export const layer = (appUrl: string) =>
         withTenant((scope) =>
           Effect.gen(function* () {
             const id = yield* pathId
-            yield* change(scope, "group.delete", scim.removeGroup(scope, id), () => id)
+            yield* change(scope, "group.delete", scim.removeGroup(scope, id), id)
             return HttpServerResponse.empty({ status: 204 })
           })
         )

@@ -106,12 +106,7 @@ export class ApiKeyStore extends Effect.Service<ApiKeyStore>()("store/accounts/A
      * Sets the fields in `changes`. None when the tenant has no such key, it is revoked, or its version is not
      * `expected`.
      */
-    const update = (
-      { tenantId }: TenantScope,
-      id: KeyId,
-      changes: KeyChanges,
-      expected: number | null = null
-    ) => {
+    const update = ({ tenantId }: TenantScope, id: KeyId, changes: KeyChanges, expected: number | null) => {
       const { name, allowedOrigins, expiresAt, rateLimit, active, sourceScope } = changes
       const assignments = [
         // An empty change is a statement too, and keeps the version.

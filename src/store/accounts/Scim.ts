@@ -134,7 +134,7 @@ export class ScimStore extends Effect.Service<ScimStore>()("store/accounts/Scim"
       Effect.map(people(scope, [{ name: "id", value: id }], firstRow), ({ rows }) =>
         Option.fromNullable(rows[0])
       )
-    const group = (scope: TenantScope, id: string, withMembers = true) =>
+    const group = (scope: TenantScope, id: string, withMembers: boolean) =>
       Effect.map(groups(scope, [{ name: "id", value: id }], firstRow, withMembers), ({ rows }) =>
         Option.fromNullable(rows[0])
       )

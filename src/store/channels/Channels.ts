@@ -77,7 +77,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
       { tenantId }: TenantScope,
       id: ChannelId,
       changes: ChannelChanges,
-      expected: number | null = null
+      expected: number | null
     ): Effect.Effect<Option.Option<StoredChannel>> => {
       const assignments = [
         sql`updated_at = now()`,

@@ -375,7 +375,7 @@ export class Turns extends Effect.Service<Turns>()("store/chat/Turns", {
     }, Effect.orDie)
 
     /** Counts a turn that stores nothing else (`persist: false`). */
-    const count = (scope: AgentScope, unstored: UnstoredTurn, bills: ReadonlyArray<Bill> = []) =>
+    const count = (scope: AgentScope, unstored: UnstoredTurn, bills: ReadonlyArray<Bill>) =>
       countStatement(sql, scope, unstored, bills).pipe(
         Effect.orDie,
         Effect.asVoid,

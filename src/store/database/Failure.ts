@@ -146,7 +146,7 @@ const remedyOf = (code: string | undefined, message: string, role: string | null
 }
 
 /** One line: the server's message, its SQLSTATE, and a remedy if one is known. `role` is the role of the session. */
-const describe = ({ code, message }: DatabaseFailure, role: string | null = null): string => {
+const describe = ({ code, message }: DatabaseFailure, role: string | null): string => {
   // If a host has several addresses, the error has an empty message.
   const words = message === "" ? "There is no connection to the database" : message
   const description =

@@ -40,15 +40,19 @@ export class AuditTrail extends Effect.Service<AuditTrail>()("usecases/accounts/
 
     /**
      * Runs `change`, records it, and then returns its result. A disconnected client does not prevent the entry. A
-     * failed change is not recorded.
+     * failed change is not recorded. `target` is what was changed, if need be by the outcome.
      */
     const change = <A, E, R>(
       by: AuditContext,
       action: string,
       change: Effect.Effect<A, E, R>,
-      target: (outcome: A) => string
+      target: string | ((outcome: A) => string)
     ): Effect.Effect<A, E | ServiceUnavailable, R> =>
-      Effect.uninterruptible(Effect.tap(inOwnFiber(change), (outcome) => record(by, action, target(outcome))))
+      Effect.uninterruptible(
+        Effect.tap(inOwnFiber(change), (outcome) =>
+          record(by, action, typeof target === "string" ? target : target(outcome))
+        )
+      )
 
     return { list, record, change } as const
   })

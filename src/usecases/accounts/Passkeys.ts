@@ -19,7 +19,7 @@ import {
   PasskeyId,
   type PasskeySite,
   type RequestOptions,
-  type SignedCredential
+  type AuthenticationResponse
 } from "../../domain/accounts/Passkey.ts"
 import type { SessionOrigin } from "../../domain/accounts/Session.ts"
 import { Conflict, Unauthorized, invalidField, noSuch } from "../../domain/Errors.ts"
@@ -191,7 +191,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
 
     const openSession = Effect.fn("Passkeys.openSession")(function* (
       sealed: Option.Option<Redacted.Redacted>,
-      credential: SignedCredential,
+      credential: AuthenticationResponse,
       site: PasskeySite,
       origin: typeof SessionOrigin.Type
     ) {
@@ -235,7 +235,7 @@ export class Passkeys extends Effect.Service<Passkeys>()("usecases/accounts/Pass
      */
     const signIn = Effect.fn("Passkeys.signIn")(function* (
       sealed: Option.Option<Redacted.Redacted>,
-      credential: SignedCredential,
+      credential: AuthenticationResponse,
       site: PasskeySite,
       origin: typeof SessionOrigin.Type
     ) {

@@ -21,7 +21,7 @@ import type { SessionOrigin } from "../../domain/accounts/Session.ts"
 import {
   domainOf,
   roleOf,
-  type SignOnAnswer,
+  type SignOnAuthorizationResponse,
   SignOnProblem,
   signedInRoleOf
 } from "../../domain/accounts/SingleSignOn.ts"
@@ -275,7 +275,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
 
     const finishFlow = Effect.fn("SignOn.finishFlow")(function* (
       sealed: Redacted.Redacted | null,
-      answer: SignOnAnswer,
+      answer: SignOnAuthorizationResponse,
       redirectUri: string,
       by: CallbackRequest
     ) {
@@ -301,7 +301,7 @@ export class SignOn extends Effect.Service<SignOn>()("usecases/accounts/SignOn",
      */
     const finish = Effect.fn("SignOn.finish")(function* (
       sealed: Redacted.Redacted | null,
-      answer: SignOnAnswer,
+      answer: SignOnAuthorizationResponse,
       redirectUri: string,
       by: CallbackRequest
     ) {

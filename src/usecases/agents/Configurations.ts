@@ -57,6 +57,9 @@ const duplicateAgent = (name: string) =>
 const outdatedPlan = () =>
   new Conflict({ message: "The agents have been changed since the plan was made. Plan again." })
 
+/** Whether the step frees the account of a channel. */
+const isFreeing = ({ frees }: PartStep) => frees !== undefined
+
 const hasParts = ({ agents }: Configuration) =>
   Object.values(agents).some(({ cases, channels, remoteTools, sources, widget }) =>
     [sources, remoteTools, cases, widget, channels].some((part) => part !== undefined)
@@ -264,9 +267,14 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       )
     })
 
-    const applyPartsOf = (agent: AgentScope, { applyParts, step }: PreparedStep, areFreeing: boolean) =>
+    /** Applies the parts for which `isWanted`. */
+    const applyPartsOf = (
+      agent: AgentScope,
+      { applyParts, step }: PreparedStep,
+      isWanted: (part: PartStep) => boolean
+    ) =>
       Effect.forEach(
-        Arr.zip(step.parts, applyParts).filter(([{ frees }]) => (frees !== undefined) === areFreeing),
+        Arr.zip(step.parts, applyParts).filter(([part]) => isWanted(part)),
         ([part, applyPart]) => prefixErrors(part.path)(applyPart(agent)),
         { discard: true }
       )
@@ -277,7 +285,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
       if (id === null) return Effect.void
       return action === "delete"
         ? agents.remove(scope, id)
-        : applyPartsOf({ ...scope, agentId: id }, prepared, true)
+        : applyPartsOf({ ...scope, agentId: id }, prepared, isFreeing)
     }
 
     const applyStep = Effect.fn(function* (
@@ -288,7 +296,7 @@ export class Configurations extends Effect.Service<Configurations>()("usecases/a
     ) {
       const { step } = prepared
       const agentId = yield* applyAgent(scope, step, author)
-      if (agentId !== null) yield* applyPartsOf({ ...scope, agentId }, prepared, false)
+      if (agentId !== null) yield* applyPartsOf({ ...scope, agentId }, prepared, (part) => !isFreeing(part))
       if (step.action === "update" && !step.partsOnly && agentId !== null && !force) {
         const before = yield* agents.get(scope, agentId)
         yield* gate.checkVersion(scope, agentId, before.publishedVersion, step.published)

@@ -20,7 +20,7 @@ import {
   allScopes,
   type ClientAddresses,
   scopesIn,
-  type ToolSignInAnswer,
+  type ToolAuthorizationResponse,
   ToolSignInProblem
 } from "../../domain/agents/ToolConnection.ts"
 import {
@@ -207,7 +207,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
     const finishSignIn = Effect.fn("ToolConnections.finishSignIn")(function* (
       { tenantId }: TenantScope,
       session: Redacted.Redacted,
-      answer: ToolSignInAnswer,
+      answer: ToolAuthorizationResponse,
       redirectUri: string
     ) {
       const scope = { tenantId }
@@ -246,7 +246,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
     const finish = Effect.fn("ToolConnections.finish")(function* (
       { tenantId }: TenantScope,
       session: Redacted.Redacted,
-      answer: ToolSignInAnswer,
+      answer: ToolAuthorizationResponse,
       redirectUri: string
     ) {
       return yield* finishSignIn({ tenantId }, session, answer, redirectUri).pipe(

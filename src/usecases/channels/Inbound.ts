@@ -259,12 +259,12 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
     /** Runs the turn that answers the waiting messages. Returns the reason why there is no answer, or null. */
     const answer = Effect.fn("Inbound.answer")(function* (job: QueueJob, conversation: ConversationRef) {
       const outcome = yield* runTurn(conversation)
-      const requestHandoff = (reason: string, unanswered: string, notifyCustomer: boolean) =>
+      const requestHandoff = (unanswered: "quota" | "loop" | "failed", reason: string) =>
         handoff.request(conversation, conversation.conversationId, {
           reason,
           by: "service",
           unanswered,
-          notifyCustomer
+          notifyCustomer: unanswered === "failed"
         })
       switch (outcome._tag) {
         case "Answered":
@@ -275,15 +275,15 @@ export class Inbound extends Effect.Service<Inbound>()("usecases/channels/Inboun
         case "Busy":
           return yield* retryableFailure("Another turn of the conversation takes too long.")
         case "Exhausted":
-          yield* requestHandoff("The chat turns of this period are used up.", "quota", false)
+          yield* requestHandoff("quota", "The chat turns of this period are used up.")
           return "quota"
         case "Looping":
-          yield* requestHandoff("There were too many replies in a short time.", "loop", false)
+          yield* requestHandoff("loop", "There were too many replies in a short time.")
           return "loop"
         case "Failed": {
           const code = outcome.failure._tag
           if (!job.lastAttempt && outcome.repeatable) return yield* retryableFailure(code)
-          yield* requestHandoff("The agent could not answer.", "failed", true)
+          yield* requestHandoff("failed", "The agent could not answer.")
           return yield* fatalFailure(code)
         }
       }

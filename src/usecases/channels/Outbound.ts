@@ -304,16 +304,17 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         Effect.map(({ changed }) => changed)
       )
 
+    /** Sends no more of a message. `refused`: the provider refused it for good, so a human is requested. */
     const giveUp = Effect.fn("Outbound.giveUp")(function* (
       scope: TenantScope,
       messageId: MessageId,
       conversationId: ConversationId,
       reason: string,
-      isPermanent: boolean
+      { refused }: { readonly refused: boolean }
     ) {
       yield* retryDuringOutage(
         handOver(outbox.fail(scope, messageId, reason), () =>
-          isPermanent && reason !== unknownOutcome ? [requestHuman(scope, conversationId, reason)] : []
+          refused && reason !== unknownOutcome ? [requestHuman(scope, conversationId, reason)] : []
         )
       )
       yield* Effect.logError("A message could not be sent", messageId, reason)
@@ -331,7 +332,7 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
         Effect.tapError(({ message, retryable }) =>
           retryable && !job.lastAttempt
             ? Effect.void
-            : giveUp(scope, messageId, first.conversationId, message, !retryable)
+            : giveUp(scope, messageId, first.conversationId, message, { refused: !retryable })
         ),
         Effect.mapError(failureOf)
       )
@@ -341,7 +342,8 @@ export class Outbound extends Effect.Service<Outbound>()("usecases/channels/Outb
     const failAbandoned = Effect.fn("Outbound.failAbandoned")(function* (job: QueueJob) {
       const { messageId, ...scope } = yield* Effect.orDie(decode(job.payload))
       const [first] = yield* outbox.parts(scope, messageId)
-      if (first !== undefined) yield* giveUp(scope, messageId, first.conversationId, workerDied, false)
+      if (first !== undefined)
+        yield* giveUp(scope, messageId, first.conversationId, workerDied, { refused: false })
     })
 
     /** Shows the contact that their message was read and an answer is being written. Errors are only logged. */

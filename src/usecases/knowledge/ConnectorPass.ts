@@ -231,7 +231,7 @@ export class ConnectorPass extends Effect.Service<ConnectorPass>()("usecases/kno
           const fetchedAt = yield* Clock.currentTimeMillis
           const documents = new Map<string, Effect.Effect.Success<ReturnType<typeof toDocument>>>()
           const written: Array<NewEntry> = []
-          const record = (uri: string, outcome: Outcome, more: Parameters<typeof entryOf>[4] = {}) => {
+          const record = (uri: string, outcome: Outcome, more: Parameters<typeof entryOf>[4]) => {
             if (outcome !== "indexed") documents.delete(uri)
             written.push(entryOf(lines + written.length, fetchedAt, uri, outcome, more))
           }

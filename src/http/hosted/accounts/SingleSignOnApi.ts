@@ -7,7 +7,7 @@ import {
   BeginSignOn,
   Connection,
   PutConnection,
-  SignOnAnswer
+  SignOnAuthorizationResponse
 } from "../../../domain/accounts/SingleSignOn.ts"
 import { Conflict, NotFound, ServiceUnavailable, ValidationError } from "../../../domain/Errors.ts"
 import { managed, OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
@@ -101,7 +101,7 @@ export const signOnCallback = "/api/auth/sso/callback"
  * there is one.
  */
 const callback = HttpApiEndpoint.get("callback", signOnCallback)
-  .setUrlParams(SignOnAnswer)
+  .setUrlParams(SignOnAuthorizationResponse)
   .addSuccess(HttpApiSchema.Empty(302))
   .addError(failure(ValidationError))
   .annotate(OpenReason, "A session begins here. The browser's own cookie says which sign-in it ends.")

@@ -9,7 +9,7 @@ import { nextCursor, pageParams } from "../../../domain/Page.ts"
 import { IfMatchHeader } from "../../../domain/Version.ts"
 import { CreateTool, PatchTool, Tool, ToolId } from "../../../domain/agents/Tool.ts"
 import { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
-import { ToolSignInAnswer } from "../../../domain/agents/ToolConnection.ts"
+import { ToolAuthorizationResponse } from "../../../domain/agents/ToolConnection.ts"
 import { managed, OpenReason, RequiredRole, SessionAuth } from "../../Auth.ts"
 import { deletion, failure, success } from "../../Envelope.ts"
 
@@ -82,7 +82,7 @@ export const toolCallback = "/api/tool-sign-ins/callback"
  * problem in `?connection=` if there is one.
  */
 const callback = HttpApiEndpoint.get("callback", toolCallback)
-  .setUrlParams(ToolSignInAnswer)
+  .setUrlParams(ToolAuthorizationResponse)
   .addSuccess(HttpApiSchema.Empty(302))
   .addError(failure(ValidationError, ServiceUnavailable))
   .annotate(OpenReason, "It checks the session itself, and explains a missing one in the dashboard.")

@@ -21,7 +21,7 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
     const audited = <A, E, R>(
       action: string,
       change: (key: AgentKey) => Effect.Effect<A, E, R>,
-      target: (outcome: A) => string
+      target: string | ((outcome: A) => string)
     ) =>
       Effect.gen(function* () {
         const key = yield* CurrentKey
@@ -66,28 +66,16 @@ export const layer = HttpApiBuilder.group(Api, "sources", (handlers) =>
         )
       )
       .handle("patch", ({ path, payload }) =>
-        audited(
-          "source.update",
-          (key) => sources.patch(key, path.id, payload),
-          () => path.id
-        )
+        audited("source.update", (key) => sources.patch(key, path.id, payload), path.id)
       )
       .handle("remove", ({ path: { id } }) =>
         Effect.as(
-          audited(
-            "source.delete",
-            (key) => sources.remove(key, id),
-            () => id
-          ),
+          audited("source.delete", (key) => sources.remove(key, id), id),
           { id, deleted: true } as const
         )
       )
       .handle("sync", ({ path, payload }) =>
-        audited(
-          "source.sync",
-          (key) => sources.sync(key, path.id, payload),
-          () => path.id
-        )
+        audited("source.sync", (key) => sources.sync(key, path.id, payload), path.id)
       )
   })
 )

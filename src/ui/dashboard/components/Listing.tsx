@@ -25,8 +25,6 @@ interface ListingProps<Page, Row> extends Omit<TableProps<Row>, "rows"> {
   readonly rowsOf: (page: Page) => ReadonlyArray<Row>
   /** Content shown while there are no rows. */
   readonly empty: ReactNode
-  /** Shown above the rows. */
-  readonly bar?: ReactNode
   /** The text of a row in which a search looks. A search loads all pages. Without it, there is no search. */
   readonly textOf?: (row: Row) => string
 }
@@ -39,14 +37,7 @@ export const isEmptyList = <Page,>(
   rowsOf: (page: Page) => ReadonlyArray<unknown>
 ): boolean => data !== undefined && data.pages.every((page) => rowsOf(page).length === 0)
 
-export const Listing = <Page, Row>({
-  query,
-  rowsOf,
-  empty,
-  bar = null,
-  textOf,
-  ...table
-}: ListingProps<Page, Row>) => {
+export const Listing = <Page, Row>({ query, rowsOf, empty, textOf, ...table }: ListingProps<Page, Row>) => {
   const t = useText(commonTexts)
   const [search, setSearch] = useState("")
   const wanted = search.trim().toLowerCase()
@@ -75,7 +66,6 @@ export const Listing = <Page, Row>({
                   />
                 </div>
               )}
-              {bar}
               {shown.length === 0 ? (
                 <p role="status">{query.hasNextPage ? t.loading : t.noMatch}</p>
               ) : (

@@ -156,15 +156,15 @@ export const Card = (props: Omit<SectionProps, "framed">) => <Section {...props}
 
 interface EmptyProps {
   readonly title: string
-  readonly children: ReactNode
+  readonly lead: ReactNode
   readonly action?: ReactNode
 }
 
 /** The empty state of a list, with a button for the next step. */
-export const Empty = ({ title, children, action }: EmptyProps) => (
+export const Empty = ({ title, lead, action }: EmptyProps) => (
   <div className={css["empty"]}>
     <h2>{title}</h2>
-    <p>{children}</p>
+    <p>{lead}</p>
     {action === undefined || action === null ? null : <div className={css["emptyAction"]}>{action}</div>}
   </div>
 )

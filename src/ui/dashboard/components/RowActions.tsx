@@ -62,11 +62,11 @@ export const RowActions = ({ of, id, actions, problem = null, children }: Props)
 interface CellProps {
   readonly children: ReactNode
   /** Lines below in a smaller font. Null ones are not shown. */
-  readonly notes?: ReadonlyArray<ReactNode>
+  readonly notes: ReadonlyArray<ReactNode>
 }
 
 /** A cell with a name and notes about it. */
-export const Cell = ({ children, notes = [] }: CellProps) => (
+export const Cell = ({ children, notes }: CellProps) => (
   <span className={css["cell"]}>
     {children === null ? null : <span dir="auto">{children}</span>}
     {notes.map((note, index) =>

@@ -1,5 +1,7 @@
 /** A table. On phones, each row becomes a block with the titles of its columns. */
 import { PureComponent, type ReactNode } from "react"
+import { commonTexts } from "../text/commonTexts.ts"
+import { useText } from "../text/Language.tsx"
 import css from "./Table.module.css"
 
 export interface Column<A> {
@@ -53,27 +55,36 @@ class Row<A> extends PureComponent<RowProps<A>> {
 export interface TableProps<A> {
   readonly label: string
   readonly columns: ReadonlyArray<Column<A>>
+  /** The last cell of a row, with what can be done with it. Null if the user may do nothing. */
+  readonly actions?: ((row: A) => ReactNode) | null
   readonly rows: ReadonlyArray<A>
   readonly keyOf: (row: A) => string
 }
 
-export const Table = <A,>({ label, columns, rows, keyOf }: TableProps<A>) => (
-  <div className={css["frame"]}>
-    <table className={css["table"]} aria-label={label}>
-      <thead>
-        <tr>
-          {columns.map(({ title, alignEnd, header, hideTitle }) => (
-            <th key={title} scope="col" className={alignEnd === true ? css["end"] : ""}>
-              {header ?? <span className={hideTitle === true ? "visually-hidden" : ""}>{title}</span>}
-            </th>
+export const Table = <A,>({ label, columns: given, actions = null, rows, keyOf }: TableProps<A>) => {
+  const t = useText(commonTexts)
+  const columns: ReadonlyArray<Column<A>> =
+    actions === null
+      ? given
+      : [...given, { title: t.actions, hideTitle: true, alignEnd: true, cell: actions }]
+  return (
+    <div className={css["frame"]}>
+      <table className={css["table"]} aria-label={label}>
+        <thead>
+          <tr>
+            {columns.map(({ title, alignEnd, header, hideTitle }) => (
+              <th key={title} scope="col" className={alignEnd === true ? css["end"] : ""}>
+                {header ?? <span className={hideTitle === true ? "visually-hidden" : ""}>{title}</span>}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <Row key={keyOf(row)} row={row} columns={columns} />
           ))}
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <Row key={keyOf(row)} row={row} columns={columns} />
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
+        </tbody>
+      </table>
+    </div>
+  )
+}

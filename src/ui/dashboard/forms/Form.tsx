@@ -1,16 +1,22 @@
 /** A form. After a failed submission, the first invalid field gets the focus. */
 import { type ReactNode, useEffect, useRef } from "react"
+import { isOutdated } from "../api/Client.ts"
 import { Problem } from "../components/Problem.tsx"
+import { ConflictNotice } from "./DraftNotes.tsx"
 import css from "./Form.module.css"
+import type { Fields } from "./merge.ts"
+import type { Draft } from "./useDraft.ts"
 
-interface Props {
+interface Props<A extends Fields> {
   readonly onSubmit: () => void
   /** A general error above the fields: see {@link useIssues}. */
   readonly problem?: unknown
+  /** With a draft, a notice above the fields reports a conflict with another session. */
+  readonly draft?: Draft<A>
   readonly children: ReactNode
 }
 
-export const Form = ({ children, onSubmit, problem = null }: Props) => {
+export const Form = <A extends Fields>({ children, draft, onSubmit, problem = null }: Props<A>) => {
   const form = useRef<HTMLFormElement>(null)
   /** True from the submission until an invalid field got the focus. */
   const isSubmitted = useRef(false)
@@ -30,7 +36,10 @@ export const Form = ({ children, onSubmit, problem = null }: Props) => {
         onSubmit()
       }}
     >
-      {problem === null ? null : <Problem problem={problem} />}
+      {problem === null || (draft !== undefined && isOutdated(problem)) ? null : (
+        <Problem problem={problem} />
+      )}
+      {draft === undefined ? null : <ConflictNotice draft={draft} problem={problem} />}
       {children}
     </form>
   )

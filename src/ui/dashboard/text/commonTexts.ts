@@ -3,6 +3,7 @@ import { texts } from "./Language.tsx"
 
 export const commonTexts = texts(
   {
+    actions: "Actions",
     cancel: "Cancel",
     close: "Close",
     copied: "Copied",
@@ -29,6 +30,7 @@ export const commonTexts = texts(
     unreachable: "The server cannot be reached. Check your connection."
   },
   {
+    actions: "Aktionen",
     cancel: "Abbrechen",
     close: "Schließen",
     copied: "Kopiert",

@@ -6,7 +6,7 @@ import { atLeast, type User } from "../../api/Session.ts"
 import { TextArea, TextField } from "../../components/Field.tsx"
 import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
-import { CreateActions } from "../../forms/CreateActions.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -86,7 +86,7 @@ const Create = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(instructions) => change({ instructions })}
         error={errorOf("instructions")}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
+      <DialogActions draft={draft} busy={create.isPending} onClose={onClose} action={common.create} />
     </Form>
   )
 }
@@ -113,11 +113,7 @@ const Agents = ({ user }: { readonly user: User }) => {
         query={query}
         rowsOf={(page) => page.agents}
         textOf={({ id, name }) => `${name} ${id}`}
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[

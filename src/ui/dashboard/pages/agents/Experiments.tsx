@@ -2,7 +2,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import type { Agent } from "../../api/Agents.ts"
-import { isOutdated } from "../../api/Client.ts"
 import {
   cancelExperiment,
   deleteExperiment,
@@ -24,8 +23,10 @@ import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.
 import { Empty, Loaded, Section } from "../../components/Page.tsx"
 import { Progress } from "../../components/Progress.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
-import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, DraftState } from "../../forms/DraftNotes.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
+import { useSaveAndClose } from "../../forms/useSaveAndClose.ts"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
 import { commonTexts } from "../../text/commonTexts.ts"
@@ -54,7 +55,6 @@ const words = texts(
     when: "When",
     status: "Status",
     result: "Passed",
-    actions: "Actions",
     queued: "Waits",
     running: "Under way",
     complete: "Complete",
@@ -90,7 +90,6 @@ const words = texts(
     when: "Wann",
     status: "Stand",
     result: "Bestanden",
-    actions: "Aktionen",
     queued: "Wartet",
     running: "Läuft",
     complete: "Fertig",
@@ -113,13 +112,12 @@ const words = texts(
 
 const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { id, publishedVersion, version: newest } = agent
   const [version, setVersion] = useState(String(newest))
   const [model, setModel] = useState("")
-  const attempt = useMutation({
-    mutationFn: () =>
+  const attempt = useSaveAndClose({
+    save: () =>
       startExperiment(id, {
         version: Number(version),
         // A version is not compared with itself, which would ask everything twice.
@@ -128,10 +126,8 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
           : { baselineVersion: publishedVersion }),
         ...(model.trim() === "" ? {} : { model })
       }),
-    onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: experiments(id).queryKey })
-      onClose()
-    }
+    refresh: () => queries.invalidateQueries({ queryKey: experiments(id).queryKey }),
+    onClose
   })
   return (
     <Form onSubmit={() => attempt.mutate()} problem={attempt.error}>
@@ -149,12 +145,7 @@ const RunForm = ({ agent, onClose }: { readonly agent: Agent; readonly onClose: 
         }
       />
       <TextField label={t.other} help={t.otherHelp} value={model} onChange={setModel} />
-      <Buttons>
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={attempt.isPending}>
-          {t.run}
-        </Button>
-      </Buttons>
+      <DialogActions busy={attempt.isPending} onClose={onClose} action={t.run} />
     </Form>
   )
 }
@@ -192,8 +183,7 @@ const ThresholdForm = ({ agentId, stored }: { readonly agentId: string; readonly
     }
   })
   return (
-    <Form onSubmit={() => attempt.mutate()} problem={isOutdated(attempt.error) ? null : attempt.error}>
-      <ConflictNotice draft={draft} problem={attempt.error} />
+    <Form onSubmit={() => attempt.mutate()} problem={attempt.error} draft={draft}>
       <TextField
         label={t.minimum}
         help={t.minimumHelp}
@@ -303,11 +293,7 @@ const Experiments = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={(page) => page.experiments}
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
@@ -317,21 +303,16 @@ const Experiments = ({ agent, user }: PartProps) => {
             cell: ({ model, version }) => <Cell notes={[model]}>{version ?? t.draft}</Cell>
           },
           { title: t.status, cell: (experiment) => <State experiment={experiment} /> },
-          { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) },
-          {
-            title: t.actions,
-            hideTitle: true,
-            alignEnd: true,
-            cell: (experiment) => (
-              <Actions
-                agentId={agent.id}
-                experiment={experiment}
-                mayChange={mayChange}
-                onShow={() => setShownId(experiment.id)}
-              />
-            )
-          }
+          { title: t.result, cell: ({ asked, passed }) => t.of(passed, asked) }
         ]}
+        actions={(experiment) => (
+          <Actions
+            agentId={agent.id}
+            experiment={experiment}
+            mayChange={mayChange}
+            onShow={() => setShownId(experiment.id)}
+          />
+        )}
       />
       {/* Shown after the list has loaded, so that it does not move. */}
       {mayChange && !query.isPending ? (

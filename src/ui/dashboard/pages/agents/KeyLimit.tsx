@@ -1,15 +1,13 @@
 /** The rate limit of a key, set at creation and changed later. */
-import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useQueryClient } from "@tanstack/react-query"
 import { type Key, keys, type RateLimit, setRateLimit } from "../../api/Keys.ts"
-import { Button } from "../../components/Button.tsx"
-import { Actions } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { isOutdated } from "../../api/Client.ts"
-import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue } from "../../forms/DraftNotes.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
+import { useSaveAndClose } from "../../forms/useSaveAndClose.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 
@@ -101,7 +99,6 @@ interface EditProps {
 
 export const EditLimit = ({ agentId, apiKey, onClose }: EditProps) => {
   const t = useText(words)
-  const common = useText(commonTexts)
   const queries = useQueryClient()
   const { rateLimit } = apiKey
   const draft = useDraft({
@@ -112,30 +109,19 @@ export const EditLimit = ({ agentId, apiKey, onClose }: EditProps) => {
         ? noLimit
         : { requests: String(rateLimit.requests), window: String(rateLimit.window) }
   })
-  const refresh = () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey })
-  const save = useMutation({
-    mutationFn: () => setRateLimit(apiKey, limitOf(draft.value)),
-    onSuccess: async () => {
-      draft.saved()
-      await refresh()
-      onClose()
-    },
-    onError: (problem) => (isOutdated(problem) ? refresh() : undefined)
+  const save = useSaveAndClose({
+    save: () => setRateLimit(apiKey, limitOf(draft.value)),
+    refresh: () => queries.invalidateQueries({ queryKey: keys(agentId).queryKey }),
+    onClose,
+    draft
   })
   const { errorOf, general } = useIssues(save.error, limitPaths)
   return (
-    <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-      <ConflictNotice draft={draft} problem={save.error} />
+    <Form onSubmit={() => save.mutate()} problem={general} draft={draft}>
       <LimitFields value={draft.value} onChange={draft.change} errorOf={errorOf} />
       <ConflictingValue draft={draft} name="requests" />
       <ConflictingValue draft={draft} name="window" />
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={save.isPending}>
-          {common.save}
-        </Button>
-      </Actions>
+      <DialogActions draft={draft} busy={save.isPending} onClose={onClose} />
     </Form>
   )
 }

@@ -11,7 +11,7 @@ import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.
 import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
-import { CreateActions } from "../../forms/CreateActions.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -55,7 +55,6 @@ const words = texts(
     state: "State",
     used: "Last used",
     never: "Never",
-    actions: "Actions",
     off: "Switch off",
     on: "Switch on",
     revoke: "Revoke",
@@ -98,7 +97,6 @@ const words = texts(
     state: "Stand",
     used: "Zuletzt benutzt",
     never: "Nie",
-    actions: "Aktionen",
     off: "Ausschalten",
     on: "Einschalten",
     revoke: "Widerrufen",
@@ -232,7 +230,13 @@ const CreateKey = ({ agentId, onClose }: { readonly agentId: string; readonly on
         <ScopeFields agentId={agentId} value={value} onChange={change} errorOf={errorOf} />
         <LimitFields value={value} onChange={change} errorOf={errorOf} />
       </MoreOptions>
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
+      <DialogActions
+        draft={draft}
+        busy={create.isPending}
+        onClose={onClose}
+        showsSecret
+        action={common.create}
+      />
     </Form>
   )
 }
@@ -309,11 +313,7 @@ const Keys = ({ agent, user }: PartProps) => {
         query={query}
         rowsOf={(page) => page.keys}
         textOf={({ name, prefix }) => `${name} ${prefix}`}
-        empty={
-          <Empty title={t.empty} action={button}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={button} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
@@ -348,14 +348,9 @@ const Keys = ({ agent, user }: PartProps) => {
             title: t.used,
             noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
-          },
-          {
-            title: t.actions,
-            hideTitle: true,
-            alignEnd: true,
-            cell: (apiKey) => <Actions agentId={agentId} apiKey={apiKey} />
           }
         ]}
+        actions={(apiKey) => <Actions agentId={agentId} apiKey={apiKey} />}
       />
     </AgentPart>
   )

@@ -1,7 +1,6 @@
 /** Forms to create, change and import test cases. */
 import { useMutation, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { isOutdated } from "../../api/Client.ts"
 import { membersOf } from "../../api/membersOf.ts"
 import {
   createTestCase,
@@ -11,14 +10,13 @@ import {
   testCases,
   updateTestCase
 } from "../../api/TestCases.ts"
-import { Button } from "../../components/Button.tsx"
-import { Actions } from "../../components/Dialog.tsx"
 import { FileField, Select, TextArea, TextField } from "../../components/Field.tsx"
-import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, DraftState } from "../../forms/DraftNotes.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
+import { useSaveAndClose } from "../../forms/useSaveAndClose.ts"
 import { useIssues } from "../../forms/useIssues.ts"
-import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { linesOf } from "../../forms/lines.ts"
 import { parseJsonObject } from "../../forms/json.ts"
@@ -163,7 +161,6 @@ interface Props {
 
 export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
   const t = useText(words)
-  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: stored === null ? `case.new.${agentId}` : `case.${stored.id}`,
@@ -173,8 +170,8 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
   const { change, value } = draft
   const refusals = { any: t.any, answers: t.answers, refuses: t.refuses }
   const groundings = { any: t.anyGrounding, grounded: t.grounded }
-  const save = useMutation({
-    mutationFn: async () => {
+  const save = useSaveAndClose({
+    save: async () => {
       if (stored === null) return createTestCase(agentId, inputOf(value))
       const { queryKey } = testCases(agentId)
       await queries.refetchQueries({ queryKey, exact: true })
@@ -185,11 +182,9 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
       if (newest !== undefined) requireUnchanged(formOf(stored), formOf(newest))
       return updateTestCase(stored.id, inputOf(value))
     },
-    onSuccess: async () => {
-      draft.saved()
-      await queries.invalidateQueries({ queryKey: testCases(agentId).queryKey })
-      onClose()
-    }
+    refresh: () => queries.invalidateQueries({ queryKey: testCases(agentId).queryKey }),
+    onClose,
+    draft
   })
   const { errorOf, general } = useIssues(save.error, [
     "question",
@@ -204,8 +199,7 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
     if (!isSchemaInvalid) save.mutate()
   }
   return (
-    <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
-      <ConflictNotice draft={draft} problem={save.error} />
+    <Form onSubmit={submit} problem={general} draft={draft}>
       <DraftState draft={draft} />
       <TextArea
         label={t.question}
@@ -278,19 +272,13 @@ export const TestCaseForm = ({ agentId, onClose, stored }: Props) => {
         error={errorOf("note")}
       />
       <ConflictingValue draft={draft} name="note" />
-      <Actions>
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={save.isPending}>
-          {common.save}
-        </Button>
-      </Actions>
+      <DialogActions busy={save.isPending} onClose={onClose} />
     </Form>
   )
 }
 
 export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
   const t = useText(words)
-  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [file, setFile] = useState<File | null>(null)
   const importFile = useMutation({
@@ -320,12 +308,7 @@ export const ImportForm = ({ agentId, onClose }: Omit<Props, "stored">) => {
         onChange={setFile}
         error={errorOf("text")}
       />
-      <Actions>
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={importFile.isPending}>
-          {t.import}
-        </Button>
-      </Actions>
+      <DialogActions busy={importFile.isPending} onClose={onClose} action={t.import} />
     </Form>
   )
 }

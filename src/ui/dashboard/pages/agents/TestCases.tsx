@@ -33,7 +33,6 @@ const words = texts(
     grounded: "supported by sources",
     object: "a JSON object",
     nothing: "an answer",
-    actions: "Actions",
     removal: "Delete test case",
     removalOf: (question: string) => `“${question}” is asked no longer.`,
     written: "Written here",
@@ -61,7 +60,6 @@ const words = texts(
     grounded: "belegt durch Quellen",
     object: "ein JSON-Objekt",
     nothing: "eine Antwort",
-    actions: "Aktionen",
     removal: "Testfall löschen",
     removalOf: (question: string) => `„${question}“ wird dann nicht mehr gefragt.`,
     written: "Hier geschrieben",
@@ -173,11 +171,7 @@ const TestCases = ({ agent, user }: PartProps) => {
         textOf={({ expectFacts, expectSources, note, question }) =>
           [question, note ?? "", ...expectFacts, ...expectSources].join(" ")
         }
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
@@ -190,18 +184,9 @@ const TestCases = ({ agent, user }: PartProps) => {
             )
           },
           { title: t.expected, cell: (testCase) => <Expected {...testCase} /> },
-          { title: t.origin, cell: ({ origin }) => t[origin] },
-          ...(mayChange
-            ? [
-                {
-                  title: t.actions,
-                  hideTitle: true,
-                  alignEnd: true,
-                  cell: (testCase: TestCase) => <Actions agentId={agentId} testCase={testCase} />
-                }
-              ]
-            : [])
+          { title: t.origin, cell: ({ origin }) => t[origin] }
         ]}
+        actions={mayChange ? (testCase) => <Actions agentId={agentId} testCase={testCase} /> : null}
       />
     </AgentPart>
   )

@@ -17,14 +17,13 @@ import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
 import { Loaded } from "../../components/Page.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
-import { Table } from "../../components/Table.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { testChatOf } from "../workbench/TestChat.ts"
 import { AgentPart, type PartProps } from "./AgentPart.tsx"
 import css from "./Versions.module.css"
-import { LoadMore } from "../../components/LoadMore.tsx"
+import { Listing } from "../../components/Listing.tsx"
 
 const words = texts(
   {
@@ -44,7 +43,6 @@ const words = texts(
     operator: "Operator",
     published: "Published",
     share: (percent: number) => `${percent}% of the conversations`,
-    actions: "Actions",
     publish: "Publish this version",
     force: "Publish all the same",
     question: (version: number) =>
@@ -73,7 +71,6 @@ const words = texts(
     operator: "Betreiber",
     published: "Veröffentlicht",
     share: (percent: number) => `${percent} % der Gespräche`,
-    actions: "Aktionen",
     publish: "Diese Version veröffentlichen",
     force: "Trotzdem veröffentlichen",
     question: (version: number) =>
@@ -221,39 +218,31 @@ const Versions = ({ agent, user }: PartProps) => {
   const { split } = agent
   return (
     <AgentPart part="versions" agent={agent} user={user} lead={t.lead} guide="versions">
-      <Loaded query={query}>
-        {({ pages }) => (
-          <Table
-            label={t.title}
-            rows={pages.flatMap(({ versions }) => versions)}
-            keyOf={({ version }) => String(version)}
-            columns={[
-              {
-                title: t.version,
-                cell: ({ note, published, version }) => (
-                  <Cell notes={[note]}>
-                    <strong>{`${t.version} ${version}`}</strong>{" "}
-                    {published ? <Badge tone="good">{t.published}</Badge> : null}
-                    {split?.version === version ? (
-                      <Badge tone="accent">{t.share(Math.round(split.share * 100))}</Badge>
-                    ) : null}
-                  </Cell>
-                )
-              },
-              { title: t.when, noWrap: true, cell: ({ createdAt }) => moment(createdAt) },
-              { title: t.who, cell: authorOf },
-              { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> },
-              {
-                title: t.actions,
-                hideTitle: true,
-                alignEnd: true,
-                cell: ({ version }) => <Actions agent={agent} user={user} version={version} />
-              }
-            ]}
-          />
-        )}
-      </Loaded>
-      <LoadMore query={query} />
+      <Listing
+        query={query}
+        rowsOf={({ versions }) => versions}
+        empty={null}
+        label={t.title}
+        keyOf={({ version }) => String(version)}
+        columns={[
+          {
+            title: t.version,
+            cell: ({ note, published, version }) => (
+              <Cell notes={[note]}>
+                <strong>{`${t.version} ${version}`}</strong>{" "}
+                {published ? <Badge tone="good">{t.published}</Badge> : null}
+                {split?.version === version ? (
+                  <Badge tone="accent">{t.share(Math.round(split.share * 100))}</Badge>
+                ) : null}
+              </Cell>
+            )
+          },
+          { title: t.when, noWrap: true, cell: ({ createdAt }) => moment(createdAt) },
+          { title: t.who, cell: authorOf },
+          { title: t.what, cell: ({ version }) => <WhatChanged agentId={agent.id} version={version} /> }
+        ]}
+        actions={({ version }) => <Actions agent={agent} user={user} version={version} />}
+      />
     </AgentPart>
   )
 }

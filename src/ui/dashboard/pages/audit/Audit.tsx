@@ -1,14 +1,13 @@
 /** The audit trail, newest first. */
 import { useInfiniteQuery } from "@tanstack/react-query"
 import { audit, type AuditEntry } from "../../api/Audit.ts"
-import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { Empty, Page } from "../../components/Page.tsx"
 import { Cell } from "../../components/RowActions.tsx"
-import { Table } from "../../components/Table.tsx"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useLanguage, useText } from "../../text/Language.tsx"
 import css from "./Audit.module.css"
 import { actionName } from "./actions.ts"
-import { LoadMore } from "../../components/LoadMore.tsx"
+import { Listing } from "../../components/Listing.tsx"
 
 const words = texts(
   {
@@ -73,34 +72,26 @@ const Audit = () => {
   const query = useInfiniteQuery(audit)
   return (
     <Page title={t.title} lead={t.lead} guide="privacy#audit-trail">
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.entries)
-          return rows.length === 0 ? (
-            <Empty title={t.title}>{t.empty}</Empty>
-          ) : (
-            <Table
-              label={t.title}
-              rows={rows}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  title: t.what,
-                  cell: ({ action }) => <strong title={action}>{actionName(action, language)}</strong>
-                },
-                {
-                  title: t.target,
-                  cell: ({ target, targetName }) => <NameOrId id={target} name={targetName} />
-                },
-                { title: t.who, cell: (entry) => <Actor {...entry} /> },
-                { title: t.when, noWrap: true, cell: ({ at }) => moment(at) },
-                { title: t.request, alignEnd: true, cell: ({ requestId }) => <Id id={requestId} /> }
-              ]}
-            />
-          )
-        }}
-      </Loaded>
-      <LoadMore query={query} />
+      <Listing
+        query={query}
+        rowsOf={(page) => page.entries}
+        empty={<Empty title={t.title} lead={t.empty} />}
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: t.what,
+            cell: ({ action }) => <strong title={action}>{actionName(action, language)}</strong>
+          },
+          {
+            title: t.target,
+            cell: ({ target, targetName }) => <NameOrId id={target} name={targetName} />
+          },
+          { title: t.who, cell: (entry) => <Actor {...entry} /> },
+          { title: t.when, noWrap: true, cell: ({ at }) => moment(at) },
+          { title: t.request, alignEnd: true, cell: ({ requestId }) => <Id id={requestId} /> }
+        ]}
+      />
     </Page>
   )
 }

@@ -215,11 +215,9 @@ export const ConversationList = ({ current, filter, isWaiting, labels, onClear, 
   }
   if (items.length === 0) {
     return isFiltered ? (
-      <Empty title={t.noMatch} action={<Button onClick={onClear}>{t.clear}</Button>}>
-        {t.noMatchLead}
-      </Empty>
+      <Empty title={t.noMatch} lead={t.noMatchLead} action={<Button onClick={onClear}>{t.clear}</Button>} />
     ) : (
-      <Empty title={t.empty}>{t.emptyLead}</Empty>
+      <Empty title={t.empty} lead={t.emptyLead} />
     )
   }
   return (

@@ -189,9 +189,11 @@ export const Thread = ({ id, isOpen, live, onDetails, onTrace, runId, search, us
         ) : isUnknownId(query.error) ? (
           <>
             <h1 className="visually-hidden">{title}</h1>
-            <Empty title={t.missing} action={<Link href={`/conversations${search}`}>{t.back}</Link>}>
-              {t.missingLead}
-            </Empty>
+            <Empty
+              title={t.missing}
+              lead={t.missingLead}
+              action={<Link href={`/conversations${search}`}>{t.back}</Link>}
+            />
           </>
         ) : (
           <>

@@ -18,7 +18,7 @@ import { Actions, ConfirmButton } from "../../components/Dialog.tsx"
 import { TextArea } from "../../components/Field.tsx"
 import { Card, Loaded } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
@@ -213,8 +213,7 @@ const CorrectionForm = ({ correction, onClose }: CorrectionFormProps) => {
           />
         </div>
         <p className={css["soft"]}>{help}</p>
-        <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-          <ConflictNotice draft={draft} problem={general} />
+        <Form onSubmit={() => save.mutate()} problem={general} draft={draft}>
           <TextArea
             label={t.question}
             help={t.questionHelp}

@@ -22,7 +22,6 @@ const words = texts(
     state: "State",
     effect: "Would change",
     when: "Written",
-    actions: "Actions",
     open: "Open",
     approved: "Approved",
     unwritten: "Without an answer",
@@ -41,7 +40,6 @@ const words = texts(
     state: "Stand",
     effect: "Würde ändern",
     when: "Geschrieben",
-    actions: "Aktionen",
     open: "Öffnen",
     approved: "Freigegeben",
     unwritten: "Ohne Antwort",
@@ -90,9 +88,11 @@ export const Corrections = ({ agentId, mayChange, onShow, shownId }: Props) => {
       label={t.title}
       keyOf={({ id }) => id}
       empty={
-        <Empty title={t.empty} action={<Link href={`/agents/${agentId}/improve`}>{t.toWrong}</Link>}>
-          {t.emptyLead}
-        </Empty>
+        <Empty
+          title={t.empty}
+          lead={t.emptyLead}
+          action={<Link href={`/agents/${agentId}/improve`}>{t.toWrong}</Link>}
+        />
       }
       columns={[
         {
@@ -110,14 +110,9 @@ export const Corrections = ({ agentId, mayChange, onShow, shownId }: Props) => {
           cell: ({ preview }) =>
             preview === null ? "–" : t.of(number(preview.changed), number(preview.asked))
         },
-        { title: t.when, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
-        {
-          title: t.actions,
-          hideTitle: true,
-          alignEnd: true,
-          cell: ({ id, question }) => <RowButton label={t.open} of={question} onClick={() => onShow(id)} />
-        }
+        { title: t.when, noWrap: true, cell: ({ createdAt }) => ago(createdAt) }
       ]}
+      actions={({ id, question }) => <RowButton label={t.open} of={question} onClick={() => onShow(id)} />}
     />
   )
 }

@@ -244,14 +244,13 @@ export const Findings = ({ agentId, mayChange }: Props) => {
                   ))}
                 </ul>
               ) : isDismissed ? (
-                <Empty title={t.noneDismissed}>{t.noneDismissedLead}</Empty>
+                <Empty title={t.noneDismissed} lead={t.noneDismissedLead} />
               ) : isComplete ? (
                 <Empty
                   title={t.empty}
+                  lead={t.emptyLead}
                   action={<Link href={`/agents/${agentId}/sources`}>{t.toSources}</Link>}
-                >
-                  {t.emptyLead}
-                </Empty>
+                />
               ) : null}
             </>
           )

@@ -150,9 +150,11 @@ export const Impact = ({ agentId, mayChange, onReplay, replayId }: Props) => {
           const [first] = pages
           if (first === undefined || answers.length === 0)
             return (
-              <Empty title={t.empty} action={<Link href={`/agents/${agentId}/sources`}>{t.toSources}</Link>}>
-                {t.emptyLead}
-              </Empty>
+              <Empty
+                title={t.empty}
+                lead={t.emptyLead}
+                action={<Link href={`/agents/${agentId}/sources`}>{t.toSources}</Link>}
+              />
             )
           return (
             <>

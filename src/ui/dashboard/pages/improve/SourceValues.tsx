@@ -64,9 +64,11 @@ export const SourceValues = ({ agentId }: { readonly agentId: string }) => {
       {(sources) => {
         if (sources.length === 0)
           return (
-            <Empty title={t.empty} action={<Link href={`/agents/${agentId}/sources`}>{t.toSources}</Link>}>
-              {t.emptyLead}
-            </Empty>
+            <Empty
+              title={t.empty}
+              lead={t.emptyLead}
+              action={<Link href={`/agents/${agentId}/sources`}>{t.toSources}</Link>}
+            />
           )
         const rows = sources.toSorted((one, other) => other.cited - one.cited || other.shown - one.shown)
         return (

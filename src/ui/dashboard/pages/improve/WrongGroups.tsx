@@ -191,14 +191,13 @@ export const WrongGroups = ({ agentId, mayChange, showsTitle }: Props) => {
           return first === undefined || first.groups.length === 0 ? (
             <Empty
               title={t.empty}
+              lead={t.emptyLead}
               action={
                 mayChange && agentId !== undefined ? (
                   <Link href={`/agents/${agentId}/try`}>{t.tryIt}</Link>
                 ) : null
               }
-            >
-              {t.emptyLead}
-            </Empty>
+            />
           ) : (
             <section aria-label={t.groups} className={css["groups"]}>
               {showsTitle ? <h2>{t.groups}</h2> : <h2 className="visually-hidden">{t.groups}</h2>}

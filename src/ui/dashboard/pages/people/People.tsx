@@ -5,15 +5,14 @@ import { erasePerson, exportAddress, people } from "../../api/People.ts"
 import { Button } from "../../components/Button.tsx"
 import { CopyableId } from "../../components/CopyableId.tsx"
 import { TextField } from "../../components/Field.tsx"
-import { Empty, Loaded, Page } from "../../components/Page.tsx"
+import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
-import { Table } from "../../components/Table.tsx"
 import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import { download } from "../../window/download.ts"
 import css from "./People.module.css"
-import { LoadMore } from "../../components/LoadMore.tsx"
+import { Listing } from "../../components/Listing.tsx"
 
 const words = texts(
   {
@@ -27,7 +26,6 @@ const words = texts(
     anonymous: "Anonymous",
     conversations: "Conversations",
     since: "Since",
-    actions: "Actions",
     export: "Export",
     erase: "Erase",
     erasure: "Erase this person",
@@ -46,7 +44,6 @@ const words = texts(
     anonymous: "Anonym",
     conversations: "Gespräche",
     since: "Seit",
-    actions: "Aktionen",
     export: "Exportieren",
     erase: "Löschen",
     erasure: "Diese Person löschen",
@@ -73,64 +70,47 @@ const People = () => {
         <TextField compact label={t.find} placeholder={t.find} value={typed} onChange={setTyped} />
         <Button type="submit">{common.search}</Button>
       </form>
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.endUsers)
-          return rows.length === 0 ? (
-            <Empty title={t.empty}>{t.emptyLead}</Empty>
-          ) : (
-            <Table
-              label={t.title}
-              rows={rows}
-              keyOf={({ id }) => id}
-              columns={[
-                {
-                  title: t.person,
-                  cell: ({ id, externalId }) => (
-                    <Cell
-                      notes={[
-                        <CopyableId key="id" id={id} label={`${t.id}, ${externalId ?? t.anonymous}`} />
-                      ]}
-                    >
-                      <strong title={id}>{externalId ?? t.anonymous}</strong>
-                    </Cell>
-                  )
-                },
-                {
-                  title: t.conversations,
-                  alignEnd: true,
-                  cell: ({ conversations }) => number(conversations)
-                },
-                { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
-                {
-                  title: t.actions,
-                  hideTitle: true,
-                  alignEnd: true,
-                  cell: ({ id, externalId }) => (
-                    <RowActions
-                      of={externalId ?? id}
-                      actions={[
-                        { label: t.export, does: () => download(exportAddress(id), `${id}.ndjson`) },
-                        {
-                          label: t.erase,
-                          does: {
-                            title: t.erasure,
-                            question: t.question(externalId ?? id),
-                            action: t.erase,
-                            onConfirm: () =>
-                              erasePerson(id).then(() => queries.invalidateQueries({ queryKey: ["people"] }))
-                          }
-                        }
-                      ]}
-                    />
-                  )
+      <Listing
+        query={query}
+        rowsOf={(page) => page.endUsers}
+        empty={<Empty title={t.empty} lead={t.emptyLead} />}
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: t.person,
+            cell: ({ id, externalId }) => (
+              <Cell notes={[<CopyableId key="id" id={id} label={`${t.id}, ${externalId ?? t.anonymous}`} />]}>
+                <strong title={id}>{externalId ?? t.anonymous}</strong>
+              </Cell>
+            )
+          },
+          {
+            title: t.conversations,
+            alignEnd: true,
+            cell: ({ conversations }) => number(conversations)
+          },
+          { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) }
+        ]}
+        actions={({ id, externalId }) => (
+          <RowActions
+            of={externalId ?? id}
+            actions={[
+              { label: t.export, does: () => download(exportAddress(id), `${id}.ndjson`) },
+              {
+                label: t.erase,
+                does: {
+                  title: t.erasure,
+                  question: t.question(externalId ?? id),
+                  action: t.erase,
+                  onConfirm: () =>
+                    erasePerson(id).then(() => queries.invalidateQueries({ queryKey: ["people"] }))
                 }
-              ]}
-            />
-          )
-        }}
-      </Loaded>
-      <LoadMore query={query} />
+              }
+            ]}
+          />
+        )}
+      />
     </Page>
   )
 }

@@ -1,7 +1,6 @@
 /** Single sign-on of the tenant, for its owners. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { isOutdated } from "../../api/Client.ts"
 import { type Connection, connect, disconnect, singleSignOn } from "../../api/SingleSignOn.ts"
 import type { Role } from "../../api/Session.ts"
 import { Badge } from "../../components/Badge.tsx"
@@ -12,7 +11,7 @@ import { Switch } from "../../components/Checkboxes.tsx"
 import { Select, TextArea, TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { Loaded, Page, Section } from "../../components/Page.tsx"
-import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue, DraftState } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { linesOf } from "../../forms/lines.ts"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
@@ -180,11 +179,7 @@ const ConnectionForm = ({ connection, redirectUri }: ConnectionFormProps) => {
   })
   const { errorOf, general } = useIssues(save.error, fieldPaths)
   return (
-    <Form
-      onSubmit={() => (hasInvalidRule ? undefined : save.mutate())}
-      problem={isOutdated(general) ? null : general}
-    >
-      <ConflictNotice draft={draft} problem={save.error} />
+    <Form onSubmit={() => (hasInvalidRule ? undefined : save.mutate())} problem={general} draft={draft}>
       <Section title={t.provider} lead={t.redirectHelp} guide="single-sign-on#set-it-up" beside>
         <Copyable label={t.redirect} value={redirectUri} />
         <TextField

@@ -4,12 +4,11 @@ import { type ReactNode, useEffect, useState } from "react"
 import { membersOf } from "../../api/membersOf.ts"
 import { createSource, sources, type SourceType } from "../../api/Sources.ts"
 import { uploadSource } from "../../api/sources/Uploads.ts"
-import { Button } from "../../components/Button.tsx"
-import { Actions, Dialog } from "../../components/Dialog.tsx"
+import { Dialog } from "../../components/Dialog.tsx"
 import { FileField, Select, TextField } from "../../components/Field.tsx"
 import { MoreOptions } from "../../components/MoreOptions.tsx"
 import { Progress } from "../../components/Progress.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -306,13 +305,7 @@ const AddSourceForm = ({
         <ReaderFields reader={reader} form={value} onChange={change} errorOf={errorOf} />
       )}
       {kind === "URL" || kind === "SITEMAP" ? null : wrapOptional(null)}
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={add.isPending}>
-          {names.add}
-        </Button>
-      </Actions>
+      <DialogActions draft={draft} busy={add.isPending} onClose={onClose} action={names.add} />
     </Form>
   )
 }

@@ -4,14 +4,13 @@ import { useState } from "react"
 import { crawl, type Outcome, outcomes, type SourceDetail } from "../../api/Sources.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Select } from "../../components/Field.tsx"
-import { Loaded, Section } from "../../components/Page.tsx"
+import { Section } from "../../components/Page.tsx"
 import { Cell } from "../../components/RowActions.tsx"
-import { Table } from "../../components/Table.tsx"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./CrawlReport.module.css"
 import { ReadingReason } from "./ReadingError.tsx"
 import { outcomeTones } from "./words.ts"
-import { LoadMore } from "../../components/LoadMore.tsx"
+import { Listing } from "../../components/Listing.tsx"
 
 const words = texts(
   {
@@ -63,47 +62,37 @@ export const CrawlReport = ({ source }: { readonly source: SourceDetail }) => {
       title={t.title}
       actions={<Select compact label={t.show} options={options} value={outcome} onChange={setOutcome} />}
     >
-      <Loaded query={query}>
-        {({ pages }) => {
-          const rows = pages.flatMap((page) => page.entries)
-          return rows.length === 0 ? (
-            <p className={css["soft"]}>{t.nothing}</p>
-          ) : (
-            <Table
-              label={t.title}
-              rows={rows}
-              keyOf={({ url, parent }) => `${url} ${parent}`}
-              columns={[
-                {
-                  title: t.address,
-                  cell: ({ url, parent }) => (
-                    <Cell notes={[parent === null ? null : t.from(parent)]}>{url}</Cell>
-                  )
-                },
-                {
-                  title: t.outcome,
-                  cell: (entry) => <Badge tone={outcomeTones[entry.outcome]}>{t[entry.outcome]}</Badge>
-                },
-                {
-                  title: t.why,
-                  cell: ({ httpStatus, message, reason }) =>
-                    message === null ? (
-                      httpStatus === null ? (
-                        ""
-                      ) : (
-                        `HTTP ${httpStatus}`
-                      )
-                    ) : (
-                      <ReadingReason code={reason} message={message} />
-                    )
-                },
-                { title: t.depth, alignEnd: true, cell: ({ depth }) => String(depth) }
-              ]}
-            />
-          )
-        }}
-      </Loaded>
-      <LoadMore query={query} />
+      <Listing
+        query={query}
+        rowsOf={(page) => page.entries}
+        empty={<p className={css["soft"]}>{t.nothing}</p>}
+        label={t.title}
+        keyOf={({ url, parent }) => `${url} ${parent}`}
+        columns={[
+          {
+            title: t.address,
+            cell: ({ url, parent }) => <Cell notes={[parent === null ? null : t.from(parent)]}>{url}</Cell>
+          },
+          {
+            title: t.outcome,
+            cell: (entry) => <Badge tone={outcomeTones[entry.outcome]}>{t[entry.outcome]}</Badge>
+          },
+          {
+            title: t.why,
+            cell: ({ httpStatus, message, reason }) =>
+              message === null ? (
+                httpStatus === null ? (
+                  ""
+                ) : (
+                  `HTTP ${httpStatus}`
+                )
+              ) : (
+                <ReadingReason code={reason} message={message} />
+              )
+          },
+          { title: t.depth, alignEnd: true, cell: ({ depth }) => String(depth) }
+        ]}
+      />
     </Section>
   )
 }

@@ -2,7 +2,6 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from "@tanstack/react-query"
 import { type ReactNode, useState } from "react"
 import { useLocation } from "wouter"
-import { isOutdated } from "../../api/Client.ts"
 import { atLeast, type User } from "../../api/Session.ts"
 import { documents } from "../../api/sources/Contents.ts"
 import {
@@ -16,15 +15,17 @@ import {
 } from "../../api/Sources.ts"
 import { Button } from "../../components/Button.tsx"
 import { CopyableId } from "../../components/CopyableId.tsx"
-import { Actions, Dialog } from "../../components/Dialog.tsx"
+import { Dialog } from "../../components/Dialog.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { Menu } from "../../components/Menu.tsx"
 import { Page, Section } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
-import { ConflictingValue, ConflictNotice, DraftState } from "../../forms/DraftNotes.tsx"
+import { ConflictingValue } from "../../forms/DraftNotes.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { requireUnchanged } from "../../forms/requireUnchanged.ts"
 import { useDraft } from "../../forms/useDraft.ts"
+import { useSaveAndClose } from "../../forms/useSaveAndClose.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { commonTexts } from "../../text/commonTexts.ts"
 import { texts, useText } from "../../text/Language.tsx"
@@ -133,8 +134,8 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
   const { change, value } = draft
   const reader = useReaders().find(({ name }) => name === source.config.reader)
   const isCrawled = type === "URL" || type === "SITEMAP"
-  const save = useMutation({
-    mutationFn: async () => {
+  const save = useSaveAndClose({
+    save: async () => {
       const newest = await queries.fetchQuery({ ...sourceQuery(source.id), staleTime: 0 })
       requireUnchanged(fieldsOf(source), fieldsOf(newest))
       const { address, name } = value
@@ -160,16 +161,13 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
           : { name, labels, config: { ...rest, fileUrl: address } }
       )
     },
-    onSuccess: async () => {
-      draft.saved()
-      await queries.invalidateQueries({ queryKey: ["sources"] })
-      onClose()
-    }
+    refresh: () => queries.invalidateQueries({ queryKey: ["sources"] }),
+    onClose,
+    draft
   })
   const { errorOf, general } = useIssues<string>(save.error, [...fieldPaths, ...readerPaths(reader)])
   return (
-    <Form onSubmit={() => save.mutate()} problem={isOutdated(general) ? null : general}>
-      <ConflictNotice draft={draft} problem={save.error} />
+    <Form onSubmit={() => save.mutate()} problem={general} draft={draft}>
       <TextField
         label={common.name}
         required
@@ -228,13 +226,7 @@ const EditSource = ({ source, onClose }: { readonly source: SourceDetail; readon
       />
       <ConflictingValue draft={draft} name="labels" />
       <p className={css["soft"]}>{isCurated(type) ? t.curatedHelp : t.editHelp}</p>
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={save.isPending}>
-          {common.save}
-        </Button>
-      </Actions>
+      <DialogActions draft={draft} busy={save.isPending} onClose={onClose} />
     </Form>
   )
 }

@@ -271,11 +271,7 @@ export const SourceList = ({ add, agentId, user }: Props) => {
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.sources)
           if (rows.length === 0 && !isFiltered) {
-            return (
-              <Empty title={t.empty} action={add}>
-                {t.emptyLead}
-              </Empty>
-            )
+            return <Empty title={t.empty} lead={t.emptyLead} action={add} />
           }
           const selected = rows.filter(({ id }) => chosen.has(id))
           return (

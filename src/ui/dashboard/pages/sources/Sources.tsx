@@ -62,14 +62,13 @@ const Sources = ({ user }: { readonly user: User }) => {
         {() => (
           <Empty
             title={t.noAgents}
+            lead={t.noAgentsLead}
             action={
               <Button kind="primary" onClick={() => navigate("/agents")}>
                 {t.toAgents}
               </Button>
             }
-          >
-            {t.noAgentsLead}
-          </Empty>
+          />
         )}
       </Loaded>
     </Page>

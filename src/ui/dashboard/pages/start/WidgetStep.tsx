@@ -7,7 +7,6 @@ import { patchWidget, questions, type Widget, widget as widgetQuery } from "../.
 import { Button } from "../../components/Button.tsx"
 import { ColorField } from "../../components/ColorField.tsx"
 import { Loaded } from "../../components/Page.tsx"
-import { ConflictNotice } from "../../forms/DraftNotes.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -78,9 +77,9 @@ const WidgetStepForm = ({ agent, onSaved, proposed, stored }: WidgetStepFormProp
           onSubmit={() => {
             if (hasValidOrigins(value)) save.mutate()
           }}
-          problem={isOutdated(general) ? null : general}
+          problem={general}
+          draft={draft}
         >
-          <ConflictNotice draft={draft} problem={save.error} />
           <ColorField label={t.color} value={value.color} onChange={(color) => change({ color })} />
           <OriginsField
             label={t.origins}

@@ -36,7 +36,6 @@ const words = texts(
     made: "Added",
     used: "Last use",
     never: "Never",
-    actions: "Actions",
     remove: "Remove",
     removal: "Remove the passkey",
     question: (name: string) => `“${name}” lets nobody in any more. Sessions that are open stay.`
@@ -55,7 +54,6 @@ const words = texts(
     made: "Hinzugefügt",
     used: "Zuletzt benutzt",
     never: "Nie",
-    actions: "Aktionen",
     remove: "Entfernen",
     removal: "Passkey entfernen",
     question: (name: string) => `„${name}“ lässt niemanden mehr ein. Offene Sitzungen bleiben.`
@@ -127,32 +125,27 @@ export const Passkeys = () => {
                     title: t.used,
                     noWrap: true,
                     cell: ({ usedAt }) => (usedAt === null ? t.never : ago(usedAt))
-                  },
-                  {
-                    title: t.actions,
-                    hideTitle: true,
-                    alignEnd: true,
-                    cell: ({ id, name }) => (
-                      <RowActions
-                        of={name}
-                        actions={[
-                          {
-                            label: t.remove,
-                            does: {
-                              title: t.removal,
-                              question: t.question(name),
-                              action: t.remove,
-                              onConfirm: () =>
-                                removePasskey(id).then(() =>
-                                  queries.invalidateQueries({ queryKey: passkeys.queryKey })
-                                )
-                            }
-                          }
-                        ]}
-                      />
-                    )
                   }
                 ]}
+                actions={({ id, name }) => (
+                  <RowActions
+                    of={name}
+                    actions={[
+                      {
+                        label: t.remove,
+                        does: {
+                          title: t.removal,
+                          question: t.question(name),
+                          action: t.remove,
+                          onConfirm: () =>
+                            removePasskey(id).then(() =>
+                              queries.invalidateQueries({ queryKey: passkeys.queryKey })
+                            )
+                        }
+                      }
+                    ]}
+                  />
+                )}
               />
             )}
             {!stored.available ? (

@@ -31,7 +31,6 @@ const words = texts(
     current: "This one",
     unknown: "Unknown",
     on: (browser: string, system: string) => `${browser} on ${system}`,
-    actions: "Actions",
     end: "End",
     ending: "End the session",
     question: "That browser has to sign in again.",
@@ -54,7 +53,6 @@ const words = texts(
     current: "Diese",
     unknown: "Unbekannt",
     on: (browser: string, system: string) => `${browser} unter ${system}`,
-    actions: "Aktionen",
     end: "Beenden",
     ending: "Sitzung beenden",
     question: "Dieser Browser muss sich neu anmelden.",
@@ -141,30 +139,26 @@ const Sessions = ({ userId }: { readonly userId: string | null }) => {
                 { title: t.device, cell: (row) => <Device {...row} /> },
                 { title: t.address, untitledOnPhone: true, cell: ({ address }) => address ?? t.unknown },
                 { title: t.method, untitledOnPhone: true, cell: ({ method }) => t[method] },
-                { title: t.used, noWrap: true, untitledOnPhone: true, cell: ({ usedAt }) => ago(usedAt) },
-                {
-                  title: t.actions,
-                  hideTitle: true,
-                  alignEnd: true,
-                  cell: ({ address, current, id, usedAt }) =>
-                    current ? null : (
-                      <RowActions
-                        of={`${address ?? t.unknown}, ${ago(usedAt)}`}
-                        actions={[
-                          {
-                            label: t.end,
-                            does: {
-                              title: t.ending,
-                              question: t.question,
-                              action: t.end,
-                              onConfirm: () => endSession(userId, id).then(refresh)
-                            }
-                          }
-                        ]}
-                      />
-                    )
-                }
+                { title: t.used, noWrap: true, untitledOnPhone: true, cell: ({ usedAt }) => ago(usedAt) }
               ]}
+              actions={({ address, current, id, usedAt }) =>
+                current ? null : (
+                  <RowActions
+                    of={`${address ?? t.unknown}, ${ago(usedAt)}`}
+                    actions={[
+                      {
+                        label: t.end,
+                        does: {
+                          title: t.ending,
+                          question: t.question,
+                          action: t.end,
+                          onConfirm: () => endSession(userId, id).then(refresh)
+                        }
+                      }
+                    ]}
+                  />
+                )
+              }
             />
           )
         }

@@ -1,6 +1,5 @@
 /** The members of the team: invite, change the role, remove. */
 import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
-import { useState } from "react"
 import { useLocation } from "wouter"
 import { membersOf } from "../../api/membersOf.ts"
 import { atLeast, type Role, type User } from "../../api/Session.ts"
@@ -15,14 +14,13 @@ import {
 } from "../../api/Team.ts"
 import { Badge } from "../../components/Badge.tsx"
 import { Button } from "../../components/Button.tsx"
-import { Actions as FormActions, Dialog } from "../../components/Dialog.tsx"
+import { Actions as FormActions } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { useShowSecret } from "../../components/OneTimeSecret.tsx"
-import { Loaded, Page } from "../../components/Page.tsx"
+import { Page } from "../../components/Page.tsx"
 import { Problem } from "../../components/Problem.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
-import { Table } from "../../components/Table.tsx"
-import { CreateActions } from "../../forms/CreateActions.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -30,7 +28,7 @@ import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
 import { texts, useText } from "../../text/Language.tsx"
 import css from "./Team.module.css"
-import { LoadMore } from "../../components/LoadMore.tsx"
+import { Listing, useCreateDialog } from "../../components/Listing.tsx"
 
 const words = texts(
   {
@@ -45,7 +43,6 @@ const words = texts(
     agent: "Agent",
     viewer: "Viewer",
     since: "Since",
-    actions: "Actions",
     pending: "Invited",
     off: "Switched off",
     you: "You",
@@ -71,7 +68,6 @@ const words = texts(
     agent: "Bearbeiter",
     viewer: "Betrachter",
     since: "Seit",
-    actions: "Aktionen",
     pending: "Eingeladen",
     off: "Abgeschaltet",
     you: "Das sind Sie",
@@ -155,7 +151,7 @@ const InviteForm = ({ user, onClose }: { readonly user: User; readonly onClose: 
         error={errorOf("email")}
       />
       <Select label={t.role} options={options} value={value.role} onChange={(role) => change({ role })} />
-      <CreateActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} showsSecret />
+      <DialogActions draft={draft} busy={attempt.isPending} onClose={onClose} action={t.add} showsSecret />
     </Form>
   )
 }
@@ -235,48 +231,37 @@ const Team = ({ user }: { readonly user: User }) => {
   const t = useText(words)
   const { ago } = useFormat()
   const query = useInfiniteQuery(members)
-  const [isInviting, setInviting] = useState(false)
-  const add = atLeast(user.role, "admin") ? (
-    <Button kind="primary" onClick={() => setInviting(true)}>
-      {t.add}
-    </Button>
-  ) : null
+  const { button, dialog } = useCreateDialog({
+    title: t.add,
+    form: (close) => <InviteForm user={user} onClose={close} />
+  })
+  const add = atLeast(user.role, "admin") ? button : null
   return (
     <Page title={t.title} lead={t.lead} guide="authentication#the-team" actions={add}>
-      <Dialog title={t.add} isOpen={isInviting} onClose={() => setInviting(false)}>
-        <InviteForm user={user} onClose={() => setInviting(false)} />
-      </Dialog>
-      <Loaded query={query}>
-        {({ pages }) => (
-          <Table
-            label={t.title}
-            rows={pages.flatMap((page) => page.users)}
-            keyOf={({ id }) => id}
-            columns={[
-              {
-                title: t.email,
-                cell: (member) => (
-                  <span className={css["who"]}>
-                    <strong>{member.email}</strong>
-                    {member.id === user.id ? <Badge tone="neutral">{t.you}</Badge> : null}
-                    {member.active ? null : <Badge tone="bad">{t.off}</Badge>}
-                    {member.invited ? <Badge tone="warn">{t.pending}</Badge> : null}
-                  </span>
-                )
-              },
-              { title: t.role, cell: (member) => <RoleSelect member={member} user={user} /> },
-              { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) },
-              {
-                title: t.actions,
-                hideTitle: true,
-                alignEnd: true,
-                cell: (member) => <Actions member={member} user={user} />
-              }
-            ]}
-          />
-        )}
-      </Loaded>
-      <LoadMore query={query} />
+      {dialog}
+      <Listing
+        query={query}
+        rowsOf={(page) => page.users}
+        empty={null}
+        label={t.title}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            title: t.email,
+            cell: (member) => (
+              <span className={css["who"]}>
+                <strong>{member.email}</strong>
+                {member.id === user.id ? <Badge tone="neutral">{t.you}</Badge> : null}
+                {member.active ? null : <Badge tone="bad">{t.off}</Badge>}
+                {member.invited ? <Badge tone="warn">{t.pending}</Badge> : null}
+              </span>
+            )
+          },
+          { title: t.role, cell: (member) => <RoleSelect member={member} user={user} /> },
+          { title: t.since, noWrap: true, cell: ({ createdAt }) => ago(createdAt) }
+        ]}
+        actions={(member) => <Actions member={member} user={user} />}
+      />
     </Page>
   )
 }

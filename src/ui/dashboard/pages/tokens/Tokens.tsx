@@ -9,7 +9,7 @@ import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.
 import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions } from "../../components/RowActions.tsx"
-import { CreateActions } from "../../forms/CreateActions.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -49,7 +49,6 @@ const words = texts(
     state: "State",
     used: "Last used",
     never: "Never",
-    actions: "Actions",
     revoke: "Revoke",
     revocation: "Revoke the token",
     question: (name: string) => `Whatever uses “${name}” stops working at once, for good.`,
@@ -88,7 +87,6 @@ const words = texts(
     state: "Stand",
     used: "Zuletzt benutzt",
     never: "Nie",
-    actions: "Aktionen",
     revoke: "Widerrufen",
     revocation: "Token widerrufen",
     question: (name: string) => `Was „${name}“ benutzt, geht sofort nicht mehr, für immer.`,
@@ -173,7 +171,13 @@ const CreateToken = ({ onClose }: { readonly onClose: () => void }) => {
         onChange={(until) => change({ until })}
         error={errorOf("expiresAt")}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
+      <DialogActions
+        draft={draft}
+        busy={create.isPending}
+        onClose={onClose}
+        showsSecret
+        action={common.create}
+      />
     </Form>
   )
 }
@@ -225,11 +229,7 @@ const Tokens = () => {
       <Listing
         query={query}
         rowsOf={(page) => page.tokens}
-        empty={
-          <Empty title={t.empty} action={button}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={button} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
@@ -256,14 +256,9 @@ const Tokens = () => {
             title: t.used,
             noWrap: true,
             cell: ({ lastUsedAt }) => (lastUsedAt === null ? t.never : ago(lastUsedAt))
-          },
-          {
-            title: t.actions,
-            hideTitle: true,
-            alignEnd: true,
-            cell: (token) => <RevokeAction token={token} />
           }
         ]}
+        actions={(token) => <RevokeAction token={token} />}
       />
     </Page>
   )

@@ -1,19 +1,17 @@
 /** Budgets of model costs: admins create, change and remove them. Shows how much is spent. */
-import { useInfiniteQuery, useMutation, useQueryClient } from "@tanstack/react-query"
+import { useInfiniteQuery, useQueryClient } from "@tanstack/react-query"
 import { keys } from "../../api/Keys.ts"
 import { type Budget, createBudget, deleteBudget, setLimit, usage, type Usage } from "../../api/Usage.ts"
-import { Button } from "../../components/Button.tsx"
-import { Actions } from "../../components/Dialog.tsx"
 import { Select, TextField } from "../../components/Field.tsx"
 import { useCreateDialog } from "../../components/Listing.tsx"
 import { Section } from "../../components/Page.tsx"
 import { RowActions } from "../../components/RowActions.tsx"
 import { Table } from "../../components/Table.tsx"
 import { useAllPages } from "../../components/useAllPages.ts"
-import { CreateActions } from "../../forms/CreateActions.tsx"
-import { DraftState } from "../../forms/DraftNotes.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
+import { useSaveAndClose } from "../../forms/useSaveAndClose.ts"
 import { useIssues } from "../../forms/useIssues.ts"
 import { commonTexts } from "../../text/commonTexts.ts"
 import { useFormat } from "../../text/Format.ts"
@@ -64,6 +62,7 @@ interface CreateProps {
 
 const CreateBudget = ({ agents, onClose }: CreateProps) => {
   const t = useText(words)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({ name: "budget", title: t.add, stored: emptyForm })
   const { change, value } = draft
@@ -71,14 +70,11 @@ const CreateBudget = ({ agents, onClose }: CreateProps) => {
     if (value.agentId === everything) return {}
     return value.keyId === everything ? { agentId: value.agentId } : { keyId: value.keyId }
   }
-  const create = useMutation({
-    mutationFn: () =>
-      createBudget({ ...subject(), period: value.period, limitNanoUsd: toNanoUsd(value.usd) }),
-    onSuccess: async () => {
-      draft.saved()
-      await queries.invalidateQueries({ queryKey: usage.queryKey })
-      onClose()
-    }
+  const create = useSaveAndClose({
+    save: () => createBudget({ ...subject(), period: value.period, limitNanoUsd: toNanoUsd(value.usd) }),
+    refresh: () => queries.invalidateQueries({ queryKey: usage.queryKey }),
+    onClose,
+    draft
   })
   const { errorOf, general } = useIssues(create.error, ["limitNanoUsd"])
   return (
@@ -113,7 +109,7 @@ const CreateBudget = ({ agents, onClose }: CreateProps) => {
         onChange={(usd) => change({ usd })}
         error={errorOf("limitNanoUsd")}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
+      <DialogActions draft={draft} busy={create.isPending} onClose={onClose} action={common.create} />
     </Form>
   )
 }
@@ -125,20 +121,17 @@ interface ChangeLimitProps {
 
 const ChangeLimit = ({ budget, onClose }: ChangeLimitProps) => {
   const t = useText(words)
-  const common = useText(commonTexts)
   const queries = useQueryClient()
   const draft = useDraft({
     name: `budget-${budget.id}`,
     title: t.changeTitle,
     stored: { usd: amountText(budget.limitNanoUsd) }
   })
-  const save = useMutation({
-    mutationFn: () => setLimit(budget, toNanoUsd(draft.value.usd)),
-    onSuccess: async () => {
-      draft.saved()
-      await queries.invalidateQueries({ queryKey: usage.queryKey })
-      onClose()
-    }
+  const save = useSaveAndClose({
+    save: () => setLimit(budget, toNanoUsd(draft.value.usd)),
+    refresh: () => queries.invalidateQueries({ queryKey: usage.queryKey }),
+    onClose,
+    draft
   })
   const { errorOf, general } = useIssues(save.error, ["limitNanoUsd"])
   return (
@@ -153,13 +146,7 @@ const ChangeLimit = ({ budget, onClose }: ChangeLimitProps) => {
         onChange={(usd) => draft.change({ usd })}
         error={errorOf("limitNanoUsd")}
       />
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={save.isPending}>
-          {common.save}
-        </Button>
-      </Actions>
+      <DialogActions draft={draft} busy={save.isPending} onClose={onClose} />
     </Form>
   )
 }
@@ -238,43 +225,38 @@ export const Budgets = ({ agents, budgets, mayChange }: Props) => {
                 </>
               )
             },
-            { title: t.resets, alignEnd: true, cell: ({ resetsAt }) => moment(resetsAt) },
-            ...(mayChange
-              ? [
-                  {
-                    title: t.actions,
-                    hideTitle: true,
-                    alignEnd: true,
-                    cell: (budget: Budget) => (
-                      <RowActions
-                        of={nameOf(budget)}
-                        actions={[
-                          {
-                            label: t.change,
-                            does: {
-                              title: t.changeTitle,
-                              form: (close) => <ChangeLimit budget={budget} onClose={close} />
-                            }
-                          },
-                          {
-                            label: common.delete,
-                            does: {
-                              title: t.removal,
-                              question: t.question(nameOf(budget)),
-                              action: common.delete,
-                              onConfirm: () =>
-                                deleteBudget(budget.id).then(() =>
-                                  queries.invalidateQueries({ queryKey: usage.queryKey })
-                                )
-                            }
-                          }
-                        ]}
-                      />
-                    )
-                  }
-                ]
-              : [])
+            { title: t.resets, alignEnd: true, cell: ({ resetsAt }) => moment(resetsAt) }
           ]}
+          actions={
+            mayChange
+              ? (budget) => (
+                  <RowActions
+                    of={nameOf(budget)}
+                    actions={[
+                      {
+                        label: t.change,
+                        does: {
+                          title: t.changeTitle,
+                          form: (close) => <ChangeLimit budget={budget} onClose={close} />
+                        }
+                      },
+                      {
+                        label: common.delete,
+                        does: {
+                          title: t.removal,
+                          question: t.question(nameOf(budget)),
+                          action: common.delete,
+                          onConfirm: () =>
+                            deleteBudget(budget.id).then(() =>
+                              queries.invalidateQueries({ queryKey: usage.queryKey })
+                            )
+                        }
+                      }
+                    ]}
+                  />
+                )
+              : null
+          }
         />
       )}
     </Section>

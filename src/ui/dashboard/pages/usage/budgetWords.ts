@@ -22,7 +22,6 @@ export const words = texts(
     ofLimit: (limit: string, share: string) => `of ${limit} (${share})`,
     reserved: (amount: string) => `${amount} held by running turns`,
     resets: "Starts again",
-    actions: "Actions",
     near: (names: string) => `Nearly spent: ${names}.`,
     over: (names: string) => `Spent: ${names}. Turns are refused until the budget starts again or is raised.`,
     removal: "Remove budget",
@@ -49,7 +48,6 @@ export const words = texts(
     ofLimit: (limit: string, share: string) => `von ${limit} (${share})`,
     reserved: (amount: string) => `${amount} für laufende Antworten vorgemerkt`,
     resets: "Beginnt neu",
-    actions: "Aktionen",
     near: (names: string) => `Fast ausgegeben: ${names}.`,
     over: (names: string) =>
       `Ausgegeben: ${names}. Antworten werden abgelehnt, bis das Budget neu beginnt oder erhöht wird.`,

@@ -20,7 +20,7 @@ import { isEmptyList, Listing, useCreateDialog } from "../../components/Listing.
 import { useShowSecret } from "../../components/OneTimeSecret.tsx"
 import { Empty, Page } from "../../components/Page.tsx"
 import { Cell, RowActions, RowButton } from "../../components/RowActions.tsx"
-import { CreateActions } from "../../forms/CreateActions.tsx"
+import { DialogActions } from "../../forms/DialogActions.tsx"
 import { Form } from "../../forms/Form.tsx"
 import { useDraft } from "../../forms/useDraft.ts"
 import { useIssues } from "../../forms/useIssues.ts"
@@ -35,6 +35,7 @@ const emptyForm = { url: "", events: defaultEvents(), payload: defaultPayload() 
 
 const CreateWebhook = ({ onClose }: { readonly onClose: () => void }) => {
   const t = useText(words)
+  const common = useText(commonTexts)
   const queries = useQueryClient()
   const showSecret = useShowSecret()
   const draft = useDraft({ name: "webhook", title: t.add, stored: emptyForm })
@@ -75,7 +76,13 @@ const CreateWebhook = ({ onClose }: { readonly onClose: () => void }) => {
         value={value.payload}
         onChange={(chosen) => change({ payload: chosen })}
       />
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} showsSecret />
+      <DialogActions
+        draft={draft}
+        busy={create.isPending}
+        onClose={onClose}
+        showsSecret
+        action={common.create}
+      />
     </Form>
   )
 }
@@ -173,11 +180,7 @@ const Webhooks = () => {
       <Listing
         query={query}
         rowsOf={(page) => page.webhooks}
-        empty={
-          <Empty title={t.empty} action={button}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={button} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
@@ -189,14 +192,9 @@ const Webhooks = () => {
               </Cell>
             )
           },
-          { title: t.state, cell: (webhook) => <State {...webhook} /> },
-          {
-            title: t.actions,
-            hideTitle: true,
-            alignEnd: true,
-            cell: (webhook) => <Actions webhook={webhook} onShowLog={() => setLogWebhookId(webhook.id)} />
-          }
+          { title: t.state, cell: (webhook) => <State {...webhook} /> }
         ]}
+        actions={(webhook) => <Actions webhook={webhook} onShowLog={() => setLogWebhookId(webhook.id)} />}
       />
     </Page>
   )

@@ -1,13 +1,11 @@
 /** The sources that the agent uses for answers on a channel. */
-import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
 import { type Channel, channels, setReadableSources } from "../../../api/Channels.ts"
-import { isOutdated } from "../../../api/Client.ts"
-import { Button } from "../../../components/Button.tsx"
-import { Actions } from "../../../components/Dialog.tsx"
+import { DialogActions } from "../../../forms/DialogActions.tsx"
 import { Form } from "../../../forms/Form.tsx"
+import { useSaveAndClose } from "../../../forms/useSaveAndClose.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
-import { commonTexts } from "../../../text/commonTexts.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 import {
   ScopeFields,
@@ -49,18 +47,12 @@ interface Props {
 
 export const ScopeForm = ({ agentId, channel, onClose }: Props) => {
   const t = useText(words)
-  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [value, setValue] = useState(() => scopeFieldsOf(channel.sourceScope))
-  const refresh = () => queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
-  const save = useMutation({
-    mutationFn: () => setReadableSources(channel, scopeOrNull(value)),
-    onSuccess: async () => {
-      await refresh()
-      onClose()
-    },
-    // The list is read again, so that the next attempt is based on the current version.
-    onError: (problem) => (isOutdated(problem) ? refresh() : undefined)
+  const save = useSaveAndClose({
+    save: () => setReadableSources(channel, scopeOrNull(value)),
+    refresh: () => queries.invalidateQueries({ queryKey: channels(agentId).queryKey }),
+    onClose
   })
   const { errorOf, general } = useIssues(save.error, scopePaths)
   return (
@@ -72,12 +64,7 @@ export const ScopeForm = ({ agentId, channel, onClose }: Props) => {
         onChange={(changes) => setValue((before) => ({ ...before, ...changes }))}
         errorOf={errorOf}
       />
-      <Actions>
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={save.isPending}>
-          {common.save}
-        </Button>
-      </Actions>
+      <DialogActions busy={save.isPending} onClose={onClose} />
     </Form>
   )
 }

@@ -1,14 +1,12 @@
 /** A new token for a channel's account, in place of one that has expired or was revoked. */
-import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useQueryClient } from "@tanstack/react-query"
 import { useState } from "react"
-import { isOutdated } from "../../../api/Client.ts"
 import { type Channel, channels, replaceToken } from "../../../api/Channels.ts"
-import { Button } from "../../../components/Button.tsx"
-import { Actions } from "../../../components/Dialog.tsx"
 import { TextField } from "../../../components/Field.tsx"
+import { DialogActions } from "../../../forms/DialogActions.tsx"
 import { Form } from "../../../forms/Form.tsx"
+import { useSaveAndClose } from "../../../forms/useSaveAndClose.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
-import { commonTexts } from "../../../text/commonTexts.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 
 const words = texts(
@@ -35,19 +33,15 @@ interface Props {
 
 export const TokenForm = ({ agentId, channel, onClose }: Props & { readonly onClose: () => void }) => {
   const t = useText(words)
-  const common = useText(commonTexts)
   const queries = useQueryClient()
   const [token, setToken] = useState("")
-  const replace = useMutation({
-    mutationFn: () => replaceToken(channel, token),
-    onSuccess: async () => {
+  const replace = useSaveAndClose({
+    save: () => replaceToken(channel, token),
+    refresh: async () => {
       await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
       await queries.invalidateQueries({ queryKey: ["agent-problems"] })
-      onClose()
     },
-    // The list is read again, so that the next attempt is based on the current version.
-    onError: (problem) =>
-      isOutdated(problem) ? queries.invalidateQueries({ queryKey: channels(agentId).queryKey }) : undefined
+    onClose
   })
   const { errorOf, general } = useIssues(replace.error, ["accessToken"])
   return (
@@ -63,12 +57,7 @@ export const TokenForm = ({ agentId, channel, onClose }: Props & { readonly onCl
         onChange={setToken}
         error={errorOf("accessToken")}
       />
-      <Actions>
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={replace.isPending}>
-          {common.save}
-        </Button>
-      </Actions>
+      <DialogActions busy={replace.isPending} onClose={onClose} />
     </Form>
   )
 }

@@ -31,7 +31,6 @@ const words = texts(
     on: "Active",
     off: "Off",
     since: "Since",
-    actions: "Actions",
     switchOff: "Switch off",
     switchOn: "Switch on",
     removal: "Delete channel",
@@ -56,7 +55,6 @@ const words = texts(
     on: "Aktiv",
     off: "Aus",
     since: "Seit",
-    actions: "Aktionen",
     switchOff: "Ausschalten",
     switchOn: "Einschalten",
     removal: "Kanal löschen",
@@ -143,11 +141,7 @@ const Channels = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={(page) => page.channels}
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
@@ -175,18 +169,9 @@ const Channels = ({ agent, user }: PartProps) => {
               </Cell>
             )
           },
-          { title: t.since, cell: ({ createdAt }) => ago(createdAt) },
-          ...(mayChange
-            ? [
-                {
-                  title: t.actions,
-                  hideTitle: true,
-                  alignEnd: true,
-                  cell: (channel: Channel) => <Actions agentId={agentId} channel={channel} />
-                }
-              ]
-            : [])
+          { title: t.since, cell: ({ createdAt }) => ago(createdAt) }
         ]}
+        actions={mayChange ? (channel) => <Actions agentId={agentId} channel={channel} /> : null}
       />
       {/* Shown after the list has loaded, so that it does not move. */}
       {query.isPending ? null : (

@@ -1,5 +1,5 @@
 /** The form that connects an account at a messaging provider. */
-import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useQueryClient } from "@tanstack/react-query"
 import {
   channels,
   createChannel,
@@ -10,10 +10,12 @@ import {
   senderRules
 } from "../../../api/Channels.ts"
 import { Select, TextField } from "../../../components/Field.tsx"
-import { CreateActions } from "../../../forms/CreateActions.tsx"
+import { DialogActions } from "../../../forms/DialogActions.tsx"
 import { Form } from "../../../forms/Form.tsx"
 import { useDraft } from "../../../forms/useDraft.ts"
+import { useSaveAndClose } from "../../../forms/useSaveAndClose.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
+import { commonTexts } from "../../../text/commonTexts.ts"
 import { texts, useText } from "../../../text/Language.tsx"
 
 const words = texts(
@@ -164,6 +166,7 @@ export const CreateChannel = ({
   readonly onClose: () => void
 }) => {
   const t = useText(words)
+  const common = useText(commonTexts)
   const names = useText(providerNames)
   const queries = useQueryClient()
   const draft = useDraft({
@@ -173,13 +176,11 @@ export const CreateChannel = ({
     secretFields: ["accessToken", "signingSecret"]
   })
   const { change, value } = draft
-  const create = useMutation({
-    mutationFn: () => createChannel(agentId, requestOf(value)),
-    onSuccess: async () => {
-      draft.saved()
-      await queries.invalidateQueries({ queryKey: channels(agentId).queryKey })
-      onClose()
-    }
+  const create = useSaveAndClose({
+    save: () => createChannel(agentId, requestOf(value)),
+    refresh: () => queries.invalidateQueries({ queryKey: channels(agentId).queryKey }),
+    onClose,
+    draft
   })
   const { errorOf, general } = useIssues(create.error, fieldPaths)
   return (
@@ -222,7 +223,7 @@ export const CreateChannel = ({
           error={errorOf("secrets.signingSecret")}
         />
       ) : null}
-      <CreateActions draft={draft} busy={create.isPending} onClose={onClose} />
+      <DialogActions draft={draft} busy={create.isPending} onClose={onClose} action={common.create} />
     </Form>
   )
 }

@@ -1,5 +1,5 @@
 /** Form to create and change a tool. */
-import { useMutation, useQueryClient } from "@tanstack/react-query"
+import { useQueryClient } from "@tanstack/react-query"
 import {
   type AuthKind,
   authKinds,
@@ -12,14 +12,13 @@ import {
   type ToolInput,
   tools
 } from "../../../api/Tools.ts"
-import { Button } from "../../../components/Button.tsx"
-import { Actions } from "../../../components/Dialog.tsx"
 import { Select, TextArea, TextField } from "../../../components/Field.tsx"
-import { isOutdated } from "../../../api/Client.ts"
-import { ConflictingValue, ConflictNotice, DraftState } from "../../../forms/DraftNotes.tsx"
+import { ConflictingValue } from "../../../forms/DraftNotes.tsx"
+import { DialogActions } from "../../../forms/DialogActions.tsx"
 import { Form } from "../../../forms/Form.tsx"
 import { parseJsonObject } from "../../../forms/json.ts"
 import { useDraft } from "../../../forms/useDraft.ts"
+import { useSaveAndClose } from "../../../forms/useSaveAndClose.ts"
 import { useIssues } from "../../../forms/useIssues.ts"
 import { Parameters } from "./Parameters.tsx"
 import { emptyOAuth, OAuthFields, oauthOf, type OAuthValues, oauthValuesOf } from "./OAuthFields.tsx"
@@ -214,10 +213,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
   const { auth, kind } = value
   const schema = parseJsonObject(value.parameters)
   const parsedBindings = bindingsOf(value.bindings)
-  const refresh = () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey })
 
-  const save = useMutation({
-    mutationFn: () => {
+  const save = useSaveAndClose({
+    save: () => {
       const { description, method, name, url } = value
       const body: ToolInput = {
         name,
@@ -229,12 +227,9 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
       }
       return tool === null ? createTool(agentId, body) : patchTool(tool.id, tool.version, body)
     },
-    onSuccess: async () => {
-      draft.saved()
-      await refresh()
-      onClose()
-    },
-    onError: (problem) => (isOutdated(problem) ? refresh() : undefined)
+    refresh: () => queries.invalidateQueries({ queryKey: tools(agentId).queryKey }),
+    onClose,
+    draft
   })
   const { errorOf, general } = useIssues(save.error, fieldPaths)
   const submit = () => {
@@ -245,8 +240,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
     return auth === "basic" ? t.basicHelp : t.secretHelp
   }
   return (
-    <Form onSubmit={submit} problem={isOutdated(general) ? null : general}>
-      <ConflictNotice draft={draft} problem={save.error} />
+    <Form onSubmit={submit} problem={general} draft={draft}>
       {tool === null ? (
         <Select
           label={t.kind}
@@ -368,13 +362,7 @@ export const ToolForm = ({ agentId, tool, onClose }: Props) => {
         </>
       )}
       <ConflictingValue draft={draft} name="slot" />
-      <Actions>
-        <DraftState draft={draft} />
-        <Button onClick={onClose}>{common.cancel}</Button>
-        <Button kind="primary" type="submit" busy={save.isPending}>
-          {common.save}
-        </Button>
-      </Actions>
+      <DialogActions draft={draft} busy={save.isPending} onClose={onClose} />
     </Form>
   )
 }

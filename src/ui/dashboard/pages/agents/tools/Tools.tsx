@@ -56,7 +56,6 @@ const words = texts(
     denied: "The authorization server refused the sign-in.",
     provider: "The authorization server could not be used. Try again later.",
     "signed-out": "Sign in as an admin, then connect again.",
-    actions: "Actions",
     removal: "Delete tool",
     question: (name: string) => `The agent can no longer call “${name}”.`
   },
@@ -93,7 +92,6 @@ const words = texts(
     denied: "Der Autorisierungsserver hat die Anmeldung abgelehnt.",
     provider: "Der Autorisierungsserver war nicht zu benutzen. Bitte später noch einmal versuchen.",
     "signed-out": "Bitte als Admin anmelden und dann neu verbinden.",
-    actions: "Aktionen",
     removal: "Werkzeug löschen",
     question: (name: string) => `Der Agent kann „${name}“ dann nicht mehr aufrufen.`
   }
@@ -239,11 +237,7 @@ const Tools = ({ agent, user }: PartProps) => {
       <Listing
         query={query}
         rowsOf={(page) => page.tools}
-        empty={
-          <Empty title={t.empty} action={add}>
-            {t.emptyLead}
-          </Empty>
-        }
+        empty={<Empty title={t.empty} lead={t.emptyLead} action={add} />}
         label={t.title}
         keyOf={({ id }) => id}
         columns={[
@@ -268,18 +262,9 @@ const Tools = ({ agent, user }: PartProps) => {
               </span>
             )
           },
-          { title: t.auth, cell: credential },
-          ...(mayChange
-            ? [
-                {
-                  title: t.actions,
-                  hideTitle: true,
-                  alignEnd: true,
-                  cell: (tool: Tool) => <Actions agentId={agentId} tool={tool} connect={connect} />
-                }
-              ]
-            : [])
+          { title: t.auth, cell: credential }
         ]}
+        actions={mayChange ? (tool) => <Actions agentId={agentId} tool={tool} connect={connect} /> : null}
       />
     </AgentPart>
   )

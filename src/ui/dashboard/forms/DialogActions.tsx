@@ -1,4 +1,4 @@
-/** The buttons at the end of a form that creates something. */
+/** The buttons at the end of a form in a dialog. */
 import { Button } from "../components/Button.tsx"
 import { Actions, useBlockClose } from "../components/Dialog.tsx"
 import { commonTexts } from "../text/commonTexts.ts"
@@ -8,16 +8,17 @@ import type { Fields } from "./merge.ts"
 import type { Draft } from "./useDraft.ts"
 
 interface Props<A extends Fields> {
-  readonly draft: Draft<A>
+  /** The state to show; none for a form without a draft. */
+  readonly draft?: Draft<A>
   readonly busy: boolean
   readonly onClose: () => void
-  /** The label of the create button; "Create" by default. */
+  /** The label of the submit button; "Save" by default. */
   readonly action?: string
   /** True if the response has a secret that is shown once. The dialog then cannot be closed before the response. */
   readonly showsSecret?: boolean
 }
 
-export const CreateActions = <A extends Fields>({
+export const DialogActions = <A extends Fields>({
   action,
   draft,
   busy,
@@ -29,12 +30,12 @@ export const CreateActions = <A extends Fields>({
   useBlockClose(isCloseBlocked)
   return (
     <Actions>
-      <DraftState draft={draft} />
+      {draft === undefined ? null : <DraftState draft={draft} />}
       <Button busy={isCloseBlocked} onClick={onClose}>
         {t.cancel}
       </Button>
       <Button kind="primary" type="submit" busy={busy}>
-        {action ?? t.create}
+        {action ?? t.save}
       </Button>
     </Actions>
   )
