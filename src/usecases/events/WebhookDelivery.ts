@@ -271,7 +271,8 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       const outcome = yield* call(key.eventId, delivery)
       if (!outcome.isAccepted) return yield* recordFailure(key, delivery, outcome)
       // The deletion of an agent locks deliveries before their conversations.
-      if (yield* retryDeadlocks(store.recordSuccess(key, outcome))) yield* store.retryNow(delivery, key.endpointId)
+      if (yield* retryDeadlocks(store.recordSuccess(key, outcome)))
+        yield* store.retryNow(delivery, key.endpointId)
     })
 
     return { process, sweep: store.sweep } as const
