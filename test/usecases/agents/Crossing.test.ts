@@ -32,11 +32,20 @@ const live = Corrections.Default.pipe(
   Layer.provide([
     TestCases.Default,
     CorrectionStore.Default,
-    Layer.mock(Experiments, {}),
-    Layer.mock(Insights, {}),
-    Layer.mock(ModelRuntime, { readsPassages: true }),
+    Layer.mock(Experiments, { _tag: "usecases/agents/Experiments" }),
+    Layer.mock(Insights, { _tag: "usecases/conversations/Insights" }),
+    Layer.mock(ModelRuntime, {
+      readsPassages: true,
+      defaultModel: "",
+      contextWindow: 0,
+      acceptsImages: false,
+      readable: () => []
+    }),
     Layer.mock(VectorSearch, {}),
-    Layer.mock(OtherModelCalls, {})
+    Layer.mock(OtherModelCalls, {
+      _tag: "usecases/billing/OtherModelCalls",
+      model: () => Effect.dieMessage("Unused.")
+    })
   ]),
   Layer.provideMerge(Sources.Default.pipe(Layer.provide([layerSettings(), Artifacts.Default]))),
   Layer.provideMerge(
