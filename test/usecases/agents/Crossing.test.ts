@@ -44,7 +44,7 @@ const live = Corrections.Default.pipe(
     Layer.mock(VectorSearch, {}),
     Layer.mock(OtherModelCalls, {
       _tag: "usecases/billing/OtherModelCalls",
-      model: () => Effect.dieMessage("Unused.")
+      model: () => Effect.runSync(Effect.dieMessage("Unused."))
     })
   ]),
   Layer.provideMerge(Sources.Default.pipe(Layer.provide([layerSettings(), Artifacts.Default]))),
