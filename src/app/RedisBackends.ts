@@ -21,6 +21,8 @@ const options: RedisOptions = {
   commandTimeout: timeoutsMs.command,
   // Closes a connection whose answers do not come. The system would keep it for 15 minutes after its host was lost.
   socketTimeout: timeoutsMs.socket,
+  // The client ignores the answer to this command, which may be the only one that says why the server refuses it.
+  disableClientInfo: true,
   maxRetriesPerRequest: 1
 }
 
@@ -62,7 +64,18 @@ const open = (library: IoRedis, url: Redacted.Redacted): Redis | Cluster => {
       })
 }
 
-const isRefusal = (message: string) => /^(?:WRONGPASS|NOAUTH|NOPERM)\b/u.test(message)
+/** Answers of a server that accepts no commands now, with the next step. Other texts may contain an address. */
+const refusals: ReadonlyArray<readonly [answer: RegExp, reason: string]> = [
+  [/^(?:WRONGPASS|NOAUTH|NOPERM)\b/u, "refuses the user or the password of REDIS_URL"],
+  [/^LOADING\b/u, "is loading its data (LOADING): it accepts commands when that has ended"],
+  [/^MASTERDOWN\b/u, "is a replica without its master (MASTERDOWN): REDIS_URL has to name the master"],
+  [/^READONLY\b/u, "is a replica (READONLY): REDIS_URL has to name the master"],
+  [/^OOM\b/u, "is full (OOM): raise its maxmemory"],
+  [
+    /^ERR max number of clients/u,
+    "has too many connections (max number of clients reached): raise its maxclients"
+  ]
+]
 
 /** The client would use database 0, which may belong to another program. */
 const refusesDatabase = (error: Error): boolean => {
@@ -70,13 +83,14 @@ const refusesDatabase = (error: Error): boolean => {
   return typeof command === "object" && command !== null && Reflect.get(command, "name") === "select"
 }
 
-/** Why there is no connection. The message of another error is left out: it may contain an address. */
+/** Why there is no connection. */
 const reasonOf = (error: Error): string => {
   // A cluster reports the error of its last node separately.
   const last: unknown = Reflect.get(error, "lastNodeError")
   if (refusesDatabase(error)) return "refuses the database that REDIS_URL names"
   const { message } = isError(last) ? last : error
-  if (isRefusal(message)) return "refuses the user or the password of REDIS_URL"
+  const refusal = refusals.find(([answer]) => answer.test(message))
+  if (refusal !== undefined) return refusal[1]
   const code = codeOf(last ?? error)
   return `does not answer at REDIS_URL${code === "" ? "" : ` (${code})`}`
 }
@@ -93,13 +107,16 @@ export const connect = (
   Effect.gen(function* () {
     const library = yield* optional("Redis (REDIS_URL)", () => import("ioredis"))
     const runFork = Runtime.runFork(yield* Effect.runtime())
+    let isLost = false
+    const lose = (reason: string) => {
+      if (!isLost) runFork(report(reason))
+      isLost = true
+    }
     const redis = yield* Effect.acquireRelease(
       Effect.sync(() => {
         const opened = open(library, url)
-        let isLost = false
         opened.on("error", (error) => {
-          if (!isLost) runFork(report(reasonOf(error)))
-          isLost = true
+          lose(reasonOf(error))
           if (refusesDatabase(error)) opened.disconnect(true)
         })
         opened.on("ready", () => {
@@ -116,6 +133,9 @@ export const connect = (
       redis.once("ready", ready)
       return Effect.sync(() => redis.off("ready", ready))
     }).pipe(Effect.timeoutOption(timeoutsMs.connect))
+    // The client waits without an error while the server says that it is loading its data.
+    if (redis.status === "connect")
+      lose("accepts connections but no commands yet: it may be loading its data")
     return redis
   })
 

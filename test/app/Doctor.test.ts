@@ -314,6 +314,14 @@ withRedis("spoke doctor", () => {
       expect((yield* findings(redis)).of("redis")).toContain(
         "problem: drops keys when it is full (allkeys-lru)"
       )
+      yield* Effect.promise(async () => {
+        const client = new Redis(server.url)
+        await client.replicaof("127.0.0.1", "1")
+        client.disconnect()
+      })
+      expect((yield* findings(redis)).of("redis")).toContain(
+        "problem: is a replica: REDIS_URL has to name the master"
+      )
     }).pipe(Effect.scoped)
   )
 

@@ -149,6 +149,10 @@ const directory = {
   "store/conversations/EndUsers.ts deliveries": ["channels o"],
   "store/conversations/EndUsers.ts eraseDeliveries": ["channels o"],
   "store/channels/EventOwners.ts isOwnEvent": ["channels o"],
+  "store/moves/HeldJobs.ts hadOther": ["channels o"],
+  "store/moves/HeldJobs.ts isMoved": ["channels o"],
+  "store/moves/HeldJobs.ts take": ["channels o"],
+  "store/moves/HeldJobs.ts ofTenant": ["channels o"],
   "store/moves/HeldJobs.ts readEvents": ["channels o"],
   "store/moves/HeldJobs.ts removeEvents": ["channels o"]
 }

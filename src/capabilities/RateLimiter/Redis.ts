@@ -1,8 +1,11 @@
 /** {@link RateLimiter} in Redis: one script on one key, by the server's clock. */
+import type { UnknownException } from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { ParseError } from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type { Cluster, Redis } from "ioredis"
+import { isError } from "../../domain/ThrownErrors.ts"
 import { counterOf, partsPerWindow, RateLimiter, RateLimiterError, windowOf } from "../RateLimiter.ts"
 
 /**
@@ -36,6 +39,10 @@ return { granted, limit - used, math.max(1, math.ceil((oldest + parts + 1) * win
 
 const decode = Schema.decodeUnknown(Schema.Tuple(Schema.Int, Schema.Int, Schema.Int))
 
+/** For the log: what Redis answered, for example that it is full. */
+const causeOf = ({ message, ...failure }: UnknownException | ParseError) =>
+  "error" in failure && isError(failure.error) ? failure.error.message : message
+
 /** `redis` is a connection for short commands, with a time-out for each. */
 export const layerRedis = (redis: Redis | Cluster) =>
   Layer.succeed(
@@ -59,7 +66,10 @@ export const layerRedis = (redis: Redis | Cluster) =>
             remaining: Math.max(0, remaining),
             reset
           })),
-          Effect.mapError(() => new RateLimiterError({ message: "The counts in Redis cannot be reached." })),
+          Effect.mapError(
+            (failure) =>
+              new RateLimiterError({ message: `The counts in Redis cannot be reached: ${causeOf(failure)}` })
+          ),
           Effect.withSpan("RateLimiter.take")
         )
     })

@@ -113,9 +113,9 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
           and user_id in (select jsonb_array_elements_text(${toJsonb(ids)}::jsonb))`
 
     /**
-     * Revokes what depends on a role that the user no longer has: invitations, and passwords that members chose for
-     * others, with their sessions, tokens and passkeys. Owners keep theirs if no other owner could sign in. Must be
-     * called after each change, in its transaction.
+     * Revokes what depends on a role that the user no longer has: invitations, passwords that members chose for others,
+     * with their sessions, tokens and passkeys, and assignments to members who may not answer. Owners keep their
+     * passwords if no other owner could sign in. Must be called after each change, in its transaction.
      */
     const revokeUngranted = Effect.fn("TeamStore.revokeUngranted")(function* ({ tenantId }: TenantScope) {
       yield* sql`
@@ -140,6 +140,10 @@ export class TeamStore extends Effect.Service<TeamStore>()("store/accounts/Team"
       yield* endSessions({ tenantId }, ids)
       yield* revokeTokens({ tenantId }, ids)
       yield* removePasskeys({ tenantId }, ids)
+      // Otherwise nobody else would be told that a customer waits there.
+      yield* sql`
+        update conversations set assignee_id = null where tenant_id = ${tenantId} and assignee_id in (
+          select id from users where tenant_id = ${tenantId} and (role = 'viewer' or not active))`
     }, Effect.orDie)
 
     const setRole = ({ tenantId }: TenantScope, id: UserId, role: Role) =>

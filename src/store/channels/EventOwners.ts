@@ -10,6 +10,16 @@ const isSinceConfigured = (sql: SqlClient.SqlClient, { tenantId }: TenantScope) 
       and own.created_at > i.received_at
   )`
 
+/** True for an event `i` from which a message of the tenant was made. */
+export const isOfMessage = (sql: SqlClient.SqlClient, { tenantId }: TenantScope) => sql`
+  exists (
+    select from jsonb_array_elements(i.event -> 'from') as name
+    join end_user_aliases a on a.tenant_id = ${tenantId} and a.channel = i.channel
+      and a.kind = name ->> 'kind' and a.value = name ->> 'value'
+    join conversations c on c.tenant_id = a.tenant_id and c.end_user_id = a.end_user_id
+    join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.channel_message_id = i.message_id
+  )`
+
 /**
  * True for an event `i` of one of the tenant's accounts that is the tenant's: a message of the tenant was made from it,
  * or it came since the tenant configured the account, and no other tenant has a configuration of the account.
@@ -18,10 +28,4 @@ export const isOwnEvent = (sql: SqlClient.SqlClient, scope: TenantScope) => sql`
   (${isSinceConfigured(sql, scope)} and not exists (
     select from channels o
     where o.channel = i.channel and o.external_id = i.account_id and o.tenant_id <> ${scope.tenantId}
-  )) or exists (
-    select from jsonb_array_elements(i.event -> 'from') as name
-    join end_user_aliases a on a.tenant_id = ${scope.tenantId} and a.channel = i.channel
-      and a.kind = name ->> 'kind' and a.value = name ->> 'value'
-    join conversations c on c.tenant_id = a.tenant_id and c.end_user_id = a.end_user_id
-    join messages m on m.tenant_id = c.tenant_id and m.conversation_id = c.id and m.channel_message_id = i.message_id
-  ))`
+  )) or ${isOfMessage(sql, scope)})`

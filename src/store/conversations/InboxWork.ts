@@ -108,9 +108,12 @@ export class InboxWorkStore extends Effect.Service<InboxWorkStore>()("store/conv
         Effect.withSpan("InboxWorkStore.assignee")
       )
 
-    /** The member's role; none when the tenant has no such member, or has deactivated them. */
+    /**
+     * The member's role, which stays until the transaction ends; none when the tenant has no such member, or has
+     * deactivated them.
+     */
     const roleOf = ({ tenantId }: TenantScope, userId: UserId) =>
-      sql`select role from users where tenant_id = ${tenantId} and id = ${userId} and active for key share`.pipe(
+      sql`select role from users where tenant_id = ${tenantId} and id = ${userId} and active for share`.pipe(
         Rows.first(Schema.Struct({ role: Role })),
         Effect.map(Option.map(({ role }) => role)),
         Effect.withSpan("InboxWorkStore.roleOf")

@@ -4,10 +4,11 @@
  * ignored.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import type { Fragment } from "@effect/sql/Statement"
 import * as Effect from "effect/Effect"
 import type { HeldJob } from "../../domain/accounts/TenantMove.ts"
 import type { TenantId } from "../../domain/Ids.ts"
-import { isOwnEvent } from "../channels/EventOwners.ts"
+import { isOfMessage, isOwnEvent } from "../channels/EventOwners.ts"
 import { toJsonb } from "../Jsonb.ts"
 import * as Rows from "../Rows.ts"
 
@@ -24,7 +25,17 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
       array(select channel || ':' || external_id from channels where tenant_id = ${tenantId} and active)
     )`
 
-    /** True for a job `j` of the tenant. An account may have been another tenant's when a job of it failed. */
+    /**
+     * True if another tenant may have had the account at the time `at`: its configuration is active, or was changed
+     * since.
+     */
+    const hadOther = (tenantId: TenantId, account: Fragment, at: Fragment) => sql`exists (
+      select from channels o
+      where o.channel || ':' || o.external_id = ${account} and o.tenant_id <> ${tenantId}
+        and (o.active or o.updated_at > ${at})
+    )`
+
+    /** True for a job `j` of the tenant. An account may have been another tenant's when a job of it was queued. */
     const isOfTenant = (tenantId: TenantId) => sql`(
       j.payload ->> 'tenantId' = ${tenantId} or split_part(j.owner, '/', 1) = ${tenantId}
         or j.owner = any(${accountsOf(tenantId)}) and not exists (
@@ -33,6 +44,10 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
             and own.created_at > j.created_at)
     )`
 
+    /** True for a job `j` that moves with the tenant: not for one that failed when another tenant had its account. */
+    const isMoved = (tenantId: TenantId) => sql`${isOfTenant(tenantId)}
+      and not (j.state = 'failed' and ${hadOther(tenantId, sql`j.owner`, sql`j.created_at`)})`
+
     const eventOf = sql`(select to_jsonb(i) from channel_inbox i where i.id = gone.payload ->> 'inboxId')`
 
     /**
@@ -40,10 +55,10 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
      * which then wait as if they had not begun.
      */
     const take = (tenantId: TenantId, { running }: { readonly running: boolean }) =>
-      sql`
+      sql`/* every tenant: directory */
         with gone as (
           delete from queue_jobs j
-          where ${isOfTenant(tenantId)} and j.state in ${sql.in(running ? ["waiting", "failed", "active"] : ["waiting", "failed"])}
+          where ${isMoved(tenantId)} and j.state in ${sql.in(running ? ["waiting", "failed", "active"] : ["waiting", "failed"])}
           returning j.*
         )
         insert into tenant_moves_jobs (tenant, id, job, event)
@@ -129,11 +144,11 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
 
     /** Jobs of a tenant that is not being moved: those that wait, run or have failed, in the form of {@link read}. */
     const ofTenant = (tenantId: TenantId, after: string) =>
-      sql<HeldJob>`
+      sql<HeldJob>`/* every tenant: directory */
         select gone.id, gone.job, ${eventOf} as event from (
           select j.id, j.payload, case when j.state = 'active' then to_jsonb(j) || '{"state": "waiting"}' else to_jsonb(j) end as job
           from queue_jobs j
-          where j.id > ${after} and j.state <> 'completed' and ${isOfTenant(tenantId)} order by j.id limit ${pageSize}::int
+          where j.id > ${after} and j.state <> 'completed' and ${isMoved(tenantId)} order by j.id limit ${pageSize}::int
         ) gone order by gone.id`.pipe(
         Effect.orDie,
         Effect.map((jobs) => ({ jobs, next: jobs.length === pageSize ? (jobs.at(-1)?.id ?? null) : null }))
@@ -161,13 +176,18 @@ export class HeldJobs extends Effect.Service<HeldJobs>()("store/moves/HeldJobs",
         }))
       )
 
-    /** Removes some events of accounts that no other tenant has now. True when there may be more. */
+    /** Removes some own events of the tenant's accounts, before their rows are removed. True when there may be more. */
     const removeEvents = (tenantId: TenantId) =>
       sql`/* every tenant: directory */
         delete from channel_inbox where id in (
-          select i.id from channel_inbox i where ${isOfAccounts(tenantId)} and not exists (
-            select from channels o
-            where o.channel = i.channel and o.external_id = i.account_id and o.active and o.tenant_id <> ${tenantId})
+          select i.id from channel_inbox i where ${isOfAccounts(tenantId)} and (
+            exists (
+              select from channels own
+              where own.channel = i.channel and own.external_id = i.account_id and own.tenant_id = ${tenantId} and own.active
+                and own.created_at <= i.received_at
+            ) and not ${hadOther(tenantId, sql`i.channel || ':' || i.account_id`, sql`i.received_at`)}
+            or ${isOfMessage(sql, { tenantId })}
+          )
           limit ${pageSize}::int
         ) returning id`.pipe(
         Effect.orDie,

@@ -29,6 +29,7 @@ import type { PageRequest } from "../../store/accounts/Tenants.ts"
 import { AgentStore } from "../../store/agents/Agents.ts"
 import { CorrectionStore } from "../../store/agents/Corrections.ts"
 import { TestCaseStore } from "../../store/agents/TestCases.ts"
+import { retryDeadlocks } from "../../store/Deadlock.ts"
 import { billed } from "../billing/BilledModel.ts"
 import { OtherModelCalls } from "../billing/OtherModelCalls.ts"
 import { Insights } from "../conversations/Insights.ts"
@@ -340,7 +341,9 @@ export class Corrections extends Effect.Service<Corrections>()("usecases/agents/
         return yield* get(tenant, id)
       },
       sql.withTransaction,
-      Effect.catchTag("SqlError", Effect.die)
+      Effect.catchTag("SqlError", Effect.die),
+      // The deletion of the agent locks the agent first, and then its corrections.
+      (approving) => retryDeadlocks(approving)
     )
 
     /** The curated answer of an approved draft stays. */

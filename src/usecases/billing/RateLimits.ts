@@ -56,11 +56,14 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
 
     const limitOf = (key: Pick<LiveKey, "rateLimit">): RateLimit | null => key.rateLimit ?? settings.rateLimit
 
-    const logUnavailable = CheapSpans.fn("RateLimits.logUnavailable")(function* (now: number) {
+    const logUnavailable = CheapSpans.fn("RateLimits.logUnavailable")(function* (
+      now: number,
+      { message }: RateLimiterError
+    ) {
       yield* Metric.increment(failures)
       if (now - lastLoggedAt < logIntervalMillis) return
       lastLoggedAt = now
-      yield* Effect.logError("Rate limits cannot be counted: requests are allowed")
+      yield* Effect.logError("Rate limits cannot be counted: requests are allowed", message)
     })
 
     const count = (name: string, limit: RateLimit, now: number) =>
@@ -69,7 +72,7 @@ export class RateLimits extends Effect.Service<RateLimits>()("usecases/billing/R
           duration: countTimeout,
           onTimeout: () => new RateLimiterError({ message: "The counts do not answer." })
         }),
-        Effect.catchAll(() => Effect.as(logUnavailable(now), null))
+        Effect.catchAll((error) => Effect.as(logUnavailable(now, error), null))
       )
 
     const toAllowance = (limit: RateLimit, { granted, remaining, reset }: RateLimitResult): Allowance => ({

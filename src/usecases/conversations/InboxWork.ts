@@ -51,12 +51,13 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       id: ConversationId,
       userId: UserId | null
     ) {
-      const before = yield* store.assignee(reader, id).pipe(orNoSuch("conversation"))
-      if (before.userId === userId) return
+      // Before the conversation is locked, in the order in which changes of the team lock both.
       if (userId !== null) {
         const role = yield* store.roleOf(reader, userId).pipe(orNoSuch("member of the team"))
         if (role === "viewer") return yield* notAssignable()
       }
+      const before = yield* store.assignee(reader, id).pipe(orNoSuch("conversation"))
+      if (before.userId === userId) return
       yield* store.assign(reader, id, userId)
       const entry =
         userId === null

@@ -18,6 +18,7 @@ import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { type Webhook, WebhookId } from "../../domain/events/Webhook.ts"
 import { TenantId } from "../../domain/Ids.ts"
 import { retryAfter } from "../../domain/RetryAfter.ts"
+import { retryDeadlocks } from "../../store/Deadlock.ts"
 import { OutgoingMailStore } from "../../store/accounts/OutgoingMails.ts"
 import {
   type Answer,
@@ -214,7 +215,8 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
         return Option.some({ isOver: isOver || reason !== null, disabled })
       },
       sql.withTransaction,
-      Effect.orDie
+      Effect.orDie,
+      (storing) => retryDeadlocks(storing)
     )
 
     const recordFailure = Effect.fn("WebhookDelivery.recordFailure")(function* (
@@ -268,7 +270,9 @@ export class WebhookDelivery extends Effect.Service<WebhookDelivery>()("usecases
       }
       const outcome = yield* call(key.eventId, delivery)
       if (!outcome.isAccepted) return yield* recordFailure(key, delivery, outcome)
-      if (yield* store.recordSuccess(key, outcome)) yield* store.retryNow(delivery, key.endpointId)
+      // The deletion of an agent locks deliveries before their conversations.
+      if (yield* retryDeadlocks(store.recordSuccess(key, outcome)))
+        yield* store.retryNow(delivery, key.endpointId)
     })
 
     return { process, sweep: store.sweep } as const

@@ -67,6 +67,34 @@ const server = Effect.acquireRelease(
   ({ stop }) => Effect.promise(stop)
 )
 
+/** A server that gives every command the same answer. */
+const answering = (answer: string) =>
+  Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = Net.createServer((client) => {
+        client.on("error", () => {})
+        client.on(
+          "data",
+          (data) => void client.write(answer.repeat(data.toString().match(/^\*/gmu)?.length ?? 0))
+        )
+      })
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+      const address = server.address()
+      if (address === null || typeof address === "string") throw new Error("The server has no port.")
+      return { url: `redis://127.0.0.1:${address.port}`, close: () => void server.close() }
+    }),
+    ({ close }) => Effect.sync(close)
+  )
+
+/** The reasons that are reported while the process connects. */
+const reportedAt = (url: string) =>
+  Effect.gen(function* () {
+    const reasons: Array<string> = []
+    yield* connect(Redacted.make(url), (reason) => Effect.sync(() => void reasons.push(reason)))
+    yield* Effect.yieldNow()
+    return reasons
+  }).pipe(Effect.scoped)
+
 const every = Schedule.spaced("100 millis")
 
 type Process = Effect.Effect.Success<ReturnType<typeof processOn>>
@@ -119,18 +147,63 @@ withRedis("Redis", () => {
     90_000
   )
 
+  const answers: ReadonlyArray<readonly [answer: string, reason: string]> = [
+    [
+      "-LOADING Redis is loading the dataset in memory\r\n",
+      "is loading its data (LOADING): it accepts commands when that has ended"
+    ],
+    ["$11\r\nloading:1\r\n\r\n", "accepts connections but no commands yet: it may be loading its data"],
+    [
+      "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n",
+      "is a replica without its master (MASTERDOWN): REDIS_URL has to name the master"
+    ],
+    ["-READONLY You can't write.\r\n", "is a replica (READONLY): REDIS_URL has to name the master"],
+    ["-OOM command not allowed\r\n", "is full (OOM): raise its maxmemory"],
+    ["-NOAUTH Authentication required.\r\n", "refuses the user or the password of REDIS_URL"],
+    ["-ERR of redis.internal\r\n", "does not answer at REDIS_URL"]
+  ]
+  for (const [answer, reason] of answers) {
+    it.scopedLive(
+      `that answers ${JSON.stringify(answer)} is reported once: it ${reason}`,
+      () =>
+        Effect.gen(function* () {
+          const { url } = yield* answering(answer)
+          expect(yield* reportedAt(url)).toEqual([reason])
+        }),
+      30_000
+    )
+  }
+
+  it.scopedLive(
+    "with too many connections is reported with that reason",
+    () =>
+      Effect.gen(function* () {
+        const { port, url } = yield* server
+        const admin = yield* Effect.acquireRelease(
+          Effect.sync(() => new Redis({ port, host: "127.0.0.1" })),
+          (opened) => Effect.sync(() => opened.disconnect())
+        )
+        yield* Effect.promise(() => admin.config("SET", "maxclients", "1"))
+        expect(yield* reportedAt(url)).toEqual([
+          "has too many connections (max number of clients reached): raise its maxclients"
+        ])
+      }),
+    30_000
+  )
+
   const refusals: ReadonlyArray<
-    readonly [what: string, refuse: ReadonlyArray<string>, accept: ReadonlyArray<string>]
+    readonly [what: string, said: string, refuse: ReadonlyArray<string>, accept: ReadonlyArray<string>]
   > = [
-    ["is full", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
-    ["became a replica", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
+    ["is full", "OOM", ["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]],
+    ["became a replica", "READONLY", ["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"]],
     [
       "refuses the command",
+      "NOPERM",
       ["ACL", "SETUSER", "default", "-set", "-eval"],
       ["ACL", "SETUSER", "default", "+set", "+eval"]
     ]
   ]
-  for (const [what, refuse, accept] of refusals) {
+  for (const [what, said, refuse, accept] of refusals) {
     it.scopedLive(
       `that ${what} fails keys and counts, and answers again when it accepts them`,
       () =>
@@ -147,10 +220,11 @@ withRedis("Redis", () => {
           expect(yield* one.dedupe.claim("before", "1 minute")).toBe(true)
           yield* call(refuse)
           const refused = yield* Effect.all([
-            Effect.flip(one.dedupe.claim("during", "1 minute")),
-            Effect.flip(one.limiter.take("during", limit))
+            Effect.flip(one.limiter.take("during", limit)),
+            Effect.flip(one.dedupe.claim("during", "1 minute"))
           ])
-          expect(refused.map(({ _tag }) => _tag)).toEqual(["DedupeStoreError", "RateLimiterError"])
+          expect(refused.map(({ _tag }) => _tag)).toEqual(["RateLimiterError", "DedupeStoreError"])
+          expect(refused[0].message).toContain(said)
           yield* call(accept)
           const claimed = one.dedupe.claim("after", "1 minute").pipe(Effect.retry(every))
           expect(yield* Effect.timeout(claimed, "10 seconds")).toBe(true)

@@ -250,3 +250,24 @@ layer(Server, { excludeTestServices: true })("A session", (it) => {
     })
   )
 })
+
+layer(Server, { excludeTestServices: true })("A conversation", (it) => {
+  it.effect("is no longer assigned to a member who may not answer any more", () =>
+    Effect.gen(function* () {
+      const { ada, al, bo } = yield* team
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`insert into agents (id, tenant_id, name) select 'agt_1', id, 'Helper' from tenants`
+      yield* sql`insert into end_users (id, tenant_id) select 'usr_1', id from tenants`
+      const assignee = sql<{ readonly email: string | null }>`
+        select (select email from users where id = assignee_id) as email from conversations`
+      yield* sql`
+        insert into conversations (id, tenant_id, agent_id, end_user_id, channel, state, assignee_id)
+        select 'cnv_1', tenant_id, 'agt_1', 'usr_1', 'widget', 'HUMAN_ACTIVE', id from users where email = 'al@example.com'`
+      yield* setRole(ada, bo.path, "viewer")
+      yield* setRole(ada, al.path, "agent")
+      expect(yield* assignee).toEqual([{ email: "al@example.com" }])
+      yield* setRole(ada, al.path, "viewer")
+      expect(yield* assignee).toEqual([{ email: null }])
+    })
+  )
+})

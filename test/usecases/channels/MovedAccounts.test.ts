@@ -75,9 +75,10 @@ eachEngineLive("An account of a provider that moves to another tenant", (it) => 
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const [first, second] = [yield* Fixtures.agent(), yield* Fixtures.agent()]
+        const deactivateAll = sql`update channels set active = false, updated_at = clock_timestamp()`
         const configure = (scope: AgentScope) =>
           Effect.zipRight(
-            sql`update channels set active = false`,
+            deactivateAll,
             Effect.flatMap(
               channelOf(scope),
               (id) => sql`update channels set created_at = clock_timestamp() where id = ${id}`
@@ -85,7 +86,7 @@ eachEngineLive("An account of a provider that moves to another tenant", (it) => 
           )
         const early = isEarly ? configure(second) : Effect.void
         yield* early
-        yield* sql`update channels set active = false`
+        yield* deactivateAll
         yield* configure(first)
         yield* received("First")
         yield* failedJob("Lost")
@@ -96,16 +97,42 @@ eachEngineLive("An account of a provider that moves to another tenant", (it) => 
           person: isEarly ? 1 : 2
         })
         if (isEarly) {
-          yield* sql`update channels set active = false`
+          yield* deactivateAll
           yield* sql`update channels set active = true where tenant_id = ${second.tenantId}`
         } else yield* configure(second)
         yield* received("Second")
-        const { events, person } = yield* told(second)
-        expect({ events, person }).toEqual({ events: ["Second"], person: 1 })
-        if (isEarly) return
+        expect(yield* told(second)).toEqual({ events: ["Second"], jobs: [], person: 1 })
         yield* failedJob("Missed")
         expect((yield* told(second)).jobs).toEqual(["Missed"])
+        // The second tenant has moved to another installation.
+        expect(yield* (yield* HeldJobs).removeEvents(second.tenantId)).toBe(false)
+        const left = yield* sql`select event from channel_inbox order by received_at`
+        expect(left.map(({ event }) => JSON.stringify(event))).toEqual([
+          expect.stringContaining("First"),
+          expect.stringContaining("Lost")
+        ])
       }).pipe(onFreshData)
     )
   }
+
+  it.scoped(
+    "keeps the deliveries of before when its next tenant has moved away, also those of a removed account",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const [first, second] = [yield* Fixtures.agent(), yield* Fixtures.agent()]
+        yield* channelOf(first)
+        yield* received("First")
+        yield* sql`delete from channels`
+        yield* channelOf(second)
+        yield* failedJob("Missed")
+        expect(yield* told(second)).toEqual({ events: ["Missed"], jobs: ["Missed"], person: 0 })
+        const { removeEvents } = yield* HeldJobs
+        yield* removeEvents(second.tenantId)
+        yield* sql`delete from channels`
+        yield* removeEvents(second.tenantId)
+        const left = yield* sql`select event from channel_inbox`
+        expect(left.map(({ event }) => JSON.stringify(event))).toEqual([expect.stringContaining("First")])
+      }).pipe(onFreshData)
+  )
 })

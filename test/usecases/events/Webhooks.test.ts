@@ -36,6 +36,7 @@ import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts
 import { WebhookDelivery } from "../../../src/usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../../../src/usecases/events/WebhookEndpoints.ts"
 import { WebhookListeners } from "../../../src/usecases/events/WebhookListeners.ts"
+import { crossing } from "../../Crossing.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
@@ -202,7 +203,7 @@ const attemptAll = Effect.flatMap(jobs, (found) =>
 
 const bodyOf = (call: OutboundRequest | undefined) => JSON.parse(String(call?.body))
 
-eachEngineLive("Webhook events", (it) => {
+eachEngineLive("Webhook events", (it, engine) => {
   it.effect("are written with the turn that they report, with the same id at all endpoints", () =>
     onFreshData(
       Effect.gen(function* () {
@@ -296,6 +297,34 @@ eachEngineLive("Webhook events", (it) => {
         expect(yield* kept).toEqual([{ text: null }])
         yield* attemptAll
         expect(yield* kept).toEqual([{ text: null }])
+      })
+    )
+  )
+
+  // The embedded database has one connection: nothing waits there.
+  it.effect.skipIf(engine === "embedded")("that were accepted are not sent again after a deadlock", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["turn.settled"])
+        yield* turn(scope)
+        answers = [answering(500)]
+        yield* attemptAll
+        // As the deletion of the agent does.
+        yield* crossing(
+          {
+            first: sql`select from webhook_deliveries where tenant_id = ${scope.tenantId} for update`,
+            second: sql`select from conversations where tenant_id = ${scope.tenantId} for update`,
+            waiting: "set failures = 0"
+          },
+          attemptAll
+        )
+        yield* attemptAll
+        expect(calls).toHaveLength(2)
+        expect(yield* sql`select status, attempts from webhook_deliveries`).toEqual([
+          { status: "delivered", attempts: 2 }
+        ])
       })
     )
   )

@@ -37,6 +37,9 @@ export const redisFindings = (info: string): ReadonlyArray<Finding> => {
     version === undefined || isSupported(version)
       ? ok("redis", `answers${version === undefined ? "" : `, version ${version}`}`)
       : problem("redis", `version ${version} is too old: 6.2 is needed`),
+    ...(infoField(info, "role") === "slave"
+      ? [problem("redis", "is a replica: REDIS_URL has to name the master")]
+      : []),
     ...(policy === undefined
       ? [warning("redis", "does not say its maxmemory-policy: it has to be noeviction")]
       : policy === "noeviction"
