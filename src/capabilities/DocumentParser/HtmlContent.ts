@@ -3,6 +3,7 @@
  * wrongly, leave tables with merged cells as HTML, and remove elements by their names.
  */
 import { type Document, isMainlyLinks, type Node, replaceBy, textOf } from "./Dom.ts"
+import { prepareCode } from "./HtmlCode.ts"
 import { showPanels } from "./HtmlPanels.ts"
 import { markSections, removeNames } from "./HtmlNames.ts"
 
@@ -127,32 +128,6 @@ const joinTerms = (page: Document): void => {
       paragraph.insertBefore(page.createElement("br"), start)
       replaceBy(page, term, isStrong ? "span" : "strong")
     }
-  }
-}
-
-const withoutSpace = (node: Node): string => textOf(node).replace(/\s+/g, "")
-
-/**
- * Replaces a table that only adds line numbers to code by its code: one row of numbers and a block, with no other text.
- * The numbers would become a part of the code.
- */
-const removeLineNumbers = (page: Document): void => {
-  for (const table of page.querySelectorAll("table")) {
-    if (table.querySelector("table") !== null) continue
-    const [row, ...otherRows] = table.querySelectorAll("tr")
-    const [numbers, code, ...others] = row?.children ?? []
-    if (otherRows.length > 0 || numbers === undefined || code === undefined || others.length > 0) continue
-    const block = code.querySelector("pre")
-    if (block === null || !/^[\d\s]+$/.test(textOf(numbers))) continue
-    if (withoutSpace(table) !== withoutSpace(numbers) + withoutSpace(block)) continue
-    // Some generators put the table into a block of code.
-    if (table.closest("pre") === null) table.parentElement?.insertBefore(block, table)
-    else {
-      const text = page.createElement("span")
-      text.textContent = block.textContent
-      table.parentElement?.insertBefore(text, table)
-    }
-    table.remove()
   }
 }
 
@@ -312,7 +287,7 @@ const openHeadersOfManuals = (page: Document): void => {
 export const prepare = (page: Document): void => {
   markContentLists(page)
   markDepths(page)
-  removeLineNumbers(page)
+  prepareCode(page)
   readIcons(page)
   splitCells(page)
   removePronunciation(page)
@@ -335,6 +310,8 @@ export const cleaned = (text: string): string =>
   text
     .replace(/^[ \t]*\uE000:[ \t]*\n/gmu, "")
     .replaceAll(listMarker, "")
+    // Where Javadoc allows a line to break.
+    .replaceAll("\u200B(", "(")
     // A note whose class has two hyphens.
     .replace(/^(> \[!)-(\w{1,20}\] )-/gmu, "$1$2")
     .replace(

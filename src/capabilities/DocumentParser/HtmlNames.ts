@@ -9,8 +9,8 @@ import { type Document, isMainlyLinks, type Node, textOf } from "./Dom.ts"
 const noContentNames = [
   // Advertisements and requests.
   /(?:^|[\s_-])(?:ads?|advert[a-z]*|consent|cookies?|modal|newsletter[a-z]*|paywall|popup|promo[a-z]*|sponsor[a-z]*|subscribe[a-z]*)(?=$|[\s_-])/i,
-  // What others say, and where.
-  /(?:^|[\s_-])(?:addthis|addtoany|comments?|disqus|recommend[a-z]*|related|share|sharing|social|trending)(?=$|[\s_-])/i,
+  // What others say, and where. Comments of code are documentation.
+  /(?:^|[\s_-])(?:addthis|addtoany|(?<!(?:code|deprecation|doc|tsd)-)comments?|disqus|recommend[a-z]*|related|share|sharing|social|trending)(?=$|[\s_-])/i,
   // Ways to other pages and places.
   /(?:^|[\s_-])(?:back-to-top|breadcrumbs?|edit-link|edit-page|editsection|headerlink|[a-z]*nav|nav[a-z]*|pager|pagination|prev-?next|read-also|read-more|read-next|search-[a-z]+|skip-[a-z]+|toc)(?=$|[\s_-])/i,
   // Frames of pages.
