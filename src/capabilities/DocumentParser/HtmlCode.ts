@@ -127,7 +127,7 @@ const keepTitles = (page: Document): void => {
       for (const part of seen.has(container) ? [] : parts) {
         if (
           !/^(?:DIV|SPAN|FIGCAPTION)$/.test(part.tagName) ||
-          part.querySelector("pre, button, table") !== null
+          part.querySelector("pre, button, label, table, [role=tab]") !== null
         )
           continue
         if (textOf(part) === "") continue
