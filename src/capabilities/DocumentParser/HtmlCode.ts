@@ -116,29 +116,37 @@ const wrapperOf = (part: Node): Node => {
   return outermost
 }
 
+/** Content of texts that the extraction keeps, and of controls. */
+const otherContent =
+  "blockquote, button, code, h1, h2, h3, h4, h5, h6, hr, img, label, ol, p, pre, svg, table, ul, [role=tab]"
+
+const isShortText = (part: Node): boolean =>
+  /^(?:DIV|SPAN|FIGCAPTION)$/.test(part.tagName) &&
+  textOf(part) !== "" &&
+  part.querySelector(otherContent) === null
+
 /** Makes short texts beside a listing, such as the name of a file, paragraphs. */
 const keepTitles = (page: Document): void => {
-  const seen = new Set<Node>()
+  const seen = new Map<Node, boolean>()
   for (const block of page.querySelectorAll("pre")) {
     let container = block.parentElement
     for (let level = 0; level < maxLevels && container !== null; level++) {
-      const parts = [...container.children]
-      if (container.tagName === "BODY" || parts.length > maxSiblings) break
-      for (const part of seen.has(container) ? [] : parts) {
-        if (
-          !/^(?:DIV|SPAN|FIGCAPTION)$/.test(part.tagName) ||
-          part.querySelector("pre, button, label, table, [role=tab]") !== null
-        )
-          continue
-        if (textOf(part) === "") continue
-        if (isTool(part, block)) part.remove()
-        else {
+      if (!seen.has(container)) {
+        const parts = [...container.children]
+        const isTight = container.tagName !== "BODY" && parts.length <= maxSiblings
+        seen.set(container, isTight)
+        for (const part of isTight ? parts.filter(isShortText) : []) {
+          if (isTool(part, block)) {
+            part.remove()
+            continue
+          }
           const wrapper = wrapperOf(part)
           if (wrapper !== part) wrapper.parentElement?.insertBefore(part, wrapper)
+          if (part.querySelector("div") !== null) part.textContent = textOf(part)
           replaceBy(page, part, "p")
         }
       }
-      seen.add(container)
+      if (seen.get(container) === false) break
       container = container.parentElement
     }
   }

@@ -118,12 +118,13 @@ const showTabLists = (page: Document, panelOf: (control: Node) => Node | undefin
     const panels = list.parentElement?.querySelectorAll("[role=tabpanel]") ?? []
     if (showTabs(page, [...list.querySelectorAll("[role=tab]")], [...panels], panelOf)) list.remove()
   }
-  for (const [sets, labels, panels] of labelSets) {
-    for (const set of [...page.querySelectorAll(sets)].slice(0, maxTabLists)) {
-      const tabs = [...set.querySelectorAll(labels)]
-      if (showTabs(page, tabs, [...set.querySelectorAll(panels)], () => undefined))
-        for (const tab of tabs) tab.remove()
-    }
+  const found = labelSets.flatMap((kind) =>
+    [...page.querySelectorAll(kind[0])].map((set) => [set, kind] as const)
+  )
+  for (const [set, [, labels, panels]] of found.slice(0, maxTabLists)) {
+    const tabs = [...set.querySelectorAll(labels)]
+    if (showTabs(page, tabs, [...set.querySelectorAll(panels)], () => undefined))
+      for (const tab of tabs) tab.remove()
   }
   for (const list of [...page.querySelectorAll(".tablist")].slice(0, maxTabLists))
     if (showTabs(page, [...list.querySelectorAll("li.tab")], [], panelOf)) list.remove()
