@@ -2,6 +2,8 @@
 export interface Node {
   readonly tagName: string
   readonly parentElement: Node | null
+  readonly previousSibling: Node | null
+  readonly nextSibling: Node | null
   readonly previousElementSibling: Node | null
   readonly nextElementSibling: Node | null
   readonly firstElementChild: Node | null

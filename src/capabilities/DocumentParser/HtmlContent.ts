@@ -3,8 +3,9 @@
  * wrongly, leave tables with merged cells as HTML, and remove elements by their names.
  */
 import { type Document, isMainlyLinks, type Node, replaceBy, textOf } from "./Dom.ts"
+import { prepareCode } from "./HtmlCode.ts"
 import { showPanels } from "./HtmlPanels.ts"
-import { markSections, removeNames } from "./HtmlNames.ts"
+import { markSections, removeControls, removeNames } from "./HtmlNames.ts"
 
 /** Inserted before a list. The extraction keeps a list that follows text with a colon. */
 const listMarker = "\uE000:"
@@ -130,47 +131,36 @@ const joinTerms = (page: Document): void => {
   }
 }
 
-const withoutSpace = (node: Node): string => textOf(node).replace(/\s+/g, "")
+/** The texts of a drawing, such as the labels of a diagram. Numbers of its axes are none. */
+const labelsOf = (drawing: Node): ReadonlyArray<string> =>
+  [...drawing.querySelectorAll("text, foreignObject")].map(textOf).filter((text) => /\p{L}/u.test(text))
 
 /**
- * Replaces a table that only adds line numbers to code by its code: one row of numbers and a block, with no other text.
- * The numbers would become a part of the code.
+ * Replaces an icon that is alone in its cell by its label, such as "Included", and a diagram by the texts in it. As Markdown
+ * a drawing would be its markup.
  */
-const removeLineNumbers = (page: Document): void => {
-  for (const table of page.querySelectorAll("table")) {
-    if (table.querySelector("table") !== null) continue
-    const [row, ...otherRows] = table.querySelectorAll("tr")
-    const [numbers, code, ...others] = row?.children ?? []
-    if (otherRows.length > 0 || numbers === undefined || code === undefined || others.length > 0) continue
-    const block = code.querySelector("pre")
-    if (block === null || !/^[\d\s]+$/.test(textOf(numbers))) continue
-    if (withoutSpace(table) !== withoutSpace(numbers) + withoutSpace(block)) continue
-    // Some generators put the table into a block of code.
-    if (table.closest("pre") === null) table.parentElement?.insertBefore(block, table)
-    else {
-      const text = page.createElement("span")
-      text.textContent = block.textContent
-      table.parentElement?.insertBefore(text, table)
-    }
-    table.remove()
-  }
-}
-
-/** Replaces an icon that is alone in its cell by its label, such as "Included". Other drawings have no text. */
-const readIcons = (page: Document): void => {
+const readDrawings = (page: Document): void => {
   const lengths = new Map<Node | null, number>()
-  for (const icon of page.querySelectorAll("td svg, th svg")) {
-    const cell = icon.closest("td, th")
-    const length = lengths.get(cell) ?? (cell === null ? 0 : textOf(cell).length)
-    lengths.set(cell, length)
-    const title = icon.querySelector("title")
-    const label = icon.getAttribute("aria-label") ?? (title === null ? "" : textOf(title))
-    if (icon.getAttribute("aria-hidden") !== "true" && textOf(icon).length === length) {
+  for (const drawing of page.querySelectorAll("svg")) {
+    const { parentElement: parent } = drawing
+    if (parent === null || parent.closest("svg") !== null) continue
+    const cell = drawing.closest("td, th")
+    const labels = labelsOf(drawing)
+    if (cell !== null) {
+      const length = lengths.get(cell) ?? textOf(cell).length
+      lengths.set(cell, length)
+      const title = drawing.querySelector("title")
+      const label = drawing.getAttribute("aria-label") ?? (title === null ? "" : textOf(title))
+      const isAlone = textOf(drawing).length === length
       const text = page.createElement("span")
-      text.textContent = label
-      icon.parentElement?.insertBefore(text, icon)
+      text.textContent = isAlone ? label : ""
+      if (drawing.getAttribute("aria-hidden") !== "true") parent.insertBefore(text, drawing)
+    } else if (labels.length > 1) {
+      const text = page.createElement(/^(?:P|SPAN|A|H[1-6])$/.test(parent.tagName) ? "span" : "p")
+      text.textContent = labels.join(", ")
+      parent.insertBefore(text, drawing)
     }
-    icon.remove()
+    drawing.remove()
   }
 }
 
@@ -179,7 +169,9 @@ const noteLabel = /^[\d\s*†‡,()[\]]+$/u
 
 /** Removes links from notes back to their marks, with their labels. The extraction removes the marks. */
 const removeNoteLabels = (page: Document): void => {
-  const links = [...page.querySelectorAll("[role=doc-footnote] [role=doc-backlink]")]
+  const links = [
+    ...page.querySelectorAll("[role=doc-footnote] [role=doc-backlink], .footnote [role=doc-backlink]")
+  ]
   const labels = new Set(links.map((link) => link.parentElement))
   for (const label of labels) if (label !== null && noteLabel.test(textOf(label))) label.remove()
   for (const link of links) link.remove()
@@ -243,6 +235,39 @@ const openLargeForms = (page: Document): void => {
   const length = (body?.textContent ?? "").length
   for (const form of page.querySelectorAll("form")) {
     if (2 * (form.textContent ?? "").length >= length) replaceBy(page, form, "div")
+  }
+}
+
+/** Makes labels of what is no form text: of finished tasks, and of values. The extraction removes all labels. */
+const openLabels = (page: Document): void => {
+  const fields = new Map<Node, boolean>()
+  for (const group of page.querySelectorAll("main fieldset, article fieldset, [role=main] fieldset")) {
+    if (group.closest("form") !== null || group.querySelector("select, textarea, button") !== null) continue
+    for (const legend of [...group.children].slice(0, 1))
+      if (legend.tagName === "LEGEND") replaceBy(page, legend, "p")
+    replaceBy(page, group, "div")
+  }
+  for (const label of page.querySelectorAll("main label, article label, [role=main] label")) {
+    const { parentElement: parent } = label
+    if (parent === null || label.closest("form, nav, aside") !== null) continue
+    const known =
+      fields.get(parent) ?? parent.querySelector("input:not([disabled]), select, textarea") !== null
+    fields.set(parent, known)
+    if (known) continue
+    // Style sheets draw the space between a label and its value.
+    const space = page.createElement("span")
+    space.textContent = " "
+    label.insertBefore(space, null)
+    replaceBy(page, label, "span")
+  }
+}
+
+/** Removes labels that the extraction takes for those of links to skip a part of the page. */
+const removeSkipLabels = (page: Document): void => {
+  for (const node of page.querySelectorAll("[aria-label*='skip' i]")) {
+    const isLink = node.tagName === "A"
+    const leadsElsewhere = isLink && !(node.getAttribute("href") ?? "").startsWith("#")
+    if (leadsElsewhere || (!isLink && !isMainlyLinks(node))) node.removeAttribute("aria-label")
   }
 }
 
@@ -312,8 +337,8 @@ const openHeadersOfManuals = (page: Document): void => {
 export const prepare = (page: Document): void => {
   markContentLists(page)
   markDepths(page)
-  removeLineNumbers(page)
-  readIcons(page)
+  prepareCode(page)
+  readDrawings(page)
   splitCells(page)
   removePronunciation(page)
   moveCaptions(page)
@@ -323,9 +348,12 @@ export const prepare = (page: Document): void => {
   openLargeForms(page)
   joinTerms(page)
   removeNoteLabels(page)
+  removeSkipLabels(page)
   keepLinkWords(page)
   openHeaders(page)
   showPanels(page)
+  openLabels(page)
+  removeControls(page)
   removeNames(page)
   markSections(page)
 }
@@ -335,6 +363,8 @@ export const cleaned = (text: string): string =>
   text
     .replace(/^[ \t]*\uE000:[ \t]*\n/gmu, "")
     .replaceAll(listMarker, "")
+    // Where Javadoc allows a line to break.
+    .replaceAll("\u200B(", "(")
     // A note whose class has two hyphens.
     .replace(/^(> \[!)-(\w{1,20}\] )-/gmu, "$1$2")
     .replace(

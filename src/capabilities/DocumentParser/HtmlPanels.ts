@@ -44,10 +44,11 @@ const keepTitle = (page: Document, control: Node): void => {
   replaceBy(page, control, isInline ? "span" : "p")
 }
 
-/** Puts the name of a tab before its panel. */
+/** Puts the name of a tab before its panel. A panel that is a listing keeps the name of its language. */
 const labelPanel = (page: Document, tab: Node, panel: Node): void => {
   const paragraph = page.createElement("p")
   paragraph.textContent = textOf(tab)
+  if (nameOf(panel).includes("language-")) return panel.parentElement?.insertBefore(paragraph, panel)
   show(page, panel)
   panel.insertBefore(paragraph, panel.firstChild)
 }
@@ -79,17 +80,37 @@ const byId = (page: Document): Map<string, Node> => {
   return found
 }
 
-/** Finds the panel that a control names. Each panel is found once, because its text is read then. */
-const controlled = (nodes: Map<string, Node>) => (control: Node) => {
+/** Panels of tabs, by the id of the tab that they name. */
+const byLabel = (page: Document): Map<string, Node> =>
+  new Map(
+    [...page.querySelectorAll("[role=tabpanel][aria-labelledby], .tabpanel[aria-labelledby]")].map(
+      (panel) => [panel.getAttribute("aria-labelledby") ?? "", panel]
+    )
+  )
+
+/**
+ * Finds the panel that a control names, or that names the control. Each panel is found once, because its text is read then.
+ */
+const controlled = (nodes: Map<string, Node>, labelled: Map<string, Node>) => (control: Node) => {
   const target =
     control.getAttribute("aria-controls") ??
     control.getAttribute("data-bs-target") ??
     control.getAttribute("data-target")
   const id = target?.replace(/^#/, "") ?? ""
-  const panel = nodes.get(id)
+  const own = control.getAttribute("id") ?? ""
+  const panel = nodes.get(id) ?? labelled.get(own)
   nodes.delete(id)
+  labelled.delete(own)
   return panel
 }
+
+/** Sets of tabs that style sheets make of fields and labels: the set, its labels and its panels. */
+const labelSets = [
+  [".tabbed-set", ".tabbed-labels > label", ".tabbed-block"],
+  [".tabbed-set", "label", ".tabbed-content"],
+  [".sd-tab-set", ".sd-tab-label", ".sd-tab-content"],
+  [".vp-code-group", ".tabs > label", ".blocks > div"]
+] as const
 
 /** Of lists of tabs with roles, and of those that style sheets make of fields and labels. */
 const showTabLists = (page: Document, panelOf: (control: Node) => Node | undefined): void => {
@@ -97,16 +118,50 @@ const showTabLists = (page: Document, panelOf: (control: Node) => Node | undefin
     const panels = list.parentElement?.querySelectorAll("[role=tabpanel]") ?? []
     if (showTabs(page, [...list.querySelectorAll("[role=tab]")], [...panels], panelOf)) list.remove()
   }
-  for (const set of [...page.querySelectorAll(".tabbed-set")].slice(0, maxTabLists)) {
-    const panels = set.querySelectorAll(".tabbed-block")
-    showTabs(page, [...set.querySelectorAll(".tabbed-labels > label")], [...panels], () => undefined)
+  const found = labelSets.flatMap((kind) =>
+    [...page.querySelectorAll(kind[0])].map((set) => [set, kind] as const)
+  )
+  for (const [set, [, labels, panels]] of found.slice(0, maxTabLists)) {
+    const tabs = [...set.querySelectorAll(labels)]
+    if (showTabs(page, tabs, [...set.querySelectorAll(panels)], () => undefined))
+      for (const tab of tabs) tab.remove()
   }
+  for (const list of [...page.querySelectorAll(".tablist")].slice(0, maxTabLists))
+    if (showTabs(page, [...list.querySelectorAll("li.tab")], [], panelOf)) list.remove()
   for (const panel of page.querySelectorAll("[role=tabpanel]")) if (isProse(panel)) show(page, panel)
+}
+
+/** Notes that Docusaurus takes for alerts of a kind that is a color. Their headings are their titles. */
+const nameAdmonitions = (page: Document): void => {
+  for (const note of page.querySelectorAll(".theme-admonition")) {
+    const kind = /(?:^|\s)theme-admonition-(\w{1,20})/.exec(nameOf(note))?.[1] ?? "note"
+    const heading = note.firstElementChild
+    if (heading === null || !/(?:^|\s)admonitionHeading/.test(nameOf(heading))) continue
+    note.setAttribute("class", `admonition ${kind}`)
+    heading.setAttribute("class", "admonition-title")
+  }
+}
+
+/**
+ * Adds an empty figure to each callout. The extraction judges blocks without one by their words, and removes a warning about
+ * headers and footers.
+ */
+const protectCallouts = (page: Document): void => {
+  for (const note of page.querySelectorAll(".admonition, .alert, .markdown-alert"))
+    note.insertBefore(page.createElement("figure"), null)
+}
+
+/** Boxes with a title beside the text, which have the name of a frame of pages. */
+const openSidebars = (page: Document): void => {
+  for (const title of page.querySelectorAll(".sidebar > p.sidebar-title, .sidebar > .titlepage")) {
+    const box = title.parentElement
+    if (box !== null && box.firstElementChild === title && isProse(box)) replaceBy(page, box, "div")
+  }
 }
 
 /** Shows the panels of accordions and tabs with their titles, and makes notes beside the text part of it. */
 export const showPanels = (page: Document): void => {
-  const panelOf = controlled(byId(page))
+  const panelOf = controlled(byId(page), byLabel(page))
   showTabLists(page, panelOf)
   for (const control of page.querySelectorAll("button, [aria-expanded], [data-bs-target], [data-target]")) {
     const isNamed = panelName.test(nameOf(control))
@@ -122,6 +177,11 @@ export const showPanels = (page: Document): void => {
     )
     if (isHidden(panel) && names.some((name) => panelName.test(name)) && isProse(panel)) show(page, panel)
   }
+  nameAdmonitions(page)
+  protectCallouts(page)
+  openSidebars(page)
+  for (const note of page.querySelectorAll("aside.footnote, aside.footnote-list"))
+    replaceBy(page, note, "div")
   for (const note of page.querySelectorAll("main aside, article aside, [role=main] aside")) {
     if (!isNoContent(nameOf(note)) && isProse(note)) replaceBy(page, note, "div")
   }
