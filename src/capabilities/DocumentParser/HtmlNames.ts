@@ -154,21 +154,25 @@ export const removeNames = (page: Document): void => {
 }
 
 /** Texts of controls that generators add to each page, and of their states. */
-const controlText = new RegExp(
-  `^(?:${[
-    "(?:edit|improve|suggest edits to) this page(?: on \\w{1,20})?",
-    "(?:edit|view) on (?:bitbucket|codeberg|github|gitlab)",
-    "(?:view|show)(?: page)? source",
-    "(?:was|did) this(?: article| page| section)? help(?:ful)?(?: you)?\\s?\\??",
-    "war(?: dies| diese seite| dieser artikel)? hilfreich\\s?\\?",
-    "(?:on|in) this (?:article|page)",
-    "auf dieser seite",
-    "skip to (?:main )?content|zum inhalt springen",
-    "diese seite bearbeiten|seite bearbeiten",
-    "(?:last (?:modified|updated)|zuletzt aktualisiert)(?: am| on)?:? .{0,40}(?:ago|\\d)(?: by .{1,60})?"
-  ].join("|")})$`,
-  "i"
-)
+const controlTexts = [
+  /^(?:edit|improve|suggest edits to) this page(?: on \w{1,20})?$/i,
+  /^(?:edit|view) on (?:bitbucket|codeberg|github|gitlab)$/i,
+  /^(?:view|show)(?: page)? source$/i,
+  /^(?:was|did) this(?: article| page| section)? help(?:ful)?(?: you)?\s?\??$/i,
+  /^war(?: dies| diese seite| dieser artikel)? hilfreich\s?\?$/i,
+  /^(?:on|in) this (?:article|page)$/i,
+  /^auf dieser seite$/i,
+  /^(?:skip to (?:main )?content|zum inhalt springen)$/i,
+  /^(?:diese seite bearbeiten|seite bearbeiten)$/i,
+  /^(?:last (?:modified|updated)|zuletzt aktualisiert)(?: am| on)?:? .{0,40}(?:ago|\d)(?: by .{1,60})?$/i
+]
+
+/** Maximum length of such a text, in UTF-16 units. */
+const maxControlLength = 160
+
+/** True for the text of an element that is a control. */
+const isControlText = (text: string): boolean =>
+  text.length <= maxControlLength && controlTexts.some((control) => control.test(text))
 
 /** Children of an element of a control, and levels of them. */
 const maxControlChildren = 4
@@ -194,7 +198,7 @@ const isAlone = (node: Node): boolean =>
 /** Removes controls whose elements have no names, such as those of GitBook. */
 export const removeControls = (page: Document): void => {
   for (const node of page.querySelectorAll("p, div, span, a"))
-    if (isSmall(node) && isAlone(node) && controlText.test(textOf(node).replace(/\s+/g, " "))) node.remove()
+    if (isSmall(node) && isAlone(node) && isControlText(textOf(node).replace(/\s+/g, " "))) node.remove()
 }
 
 /** The extraction takes an element of this class for content, whatever its words are. */
