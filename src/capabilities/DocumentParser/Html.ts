@@ -146,8 +146,8 @@ const robotsOf = (page: Page): string | undefined => {
 const noFetch = () => Promise.reject(new Error("Documents are read offline"))
 
 /**
- * `removeContentPatterns` would remove what looks like a date, a byline or an advertisement, such as `<time>` and lists of
- * short items, also where it is a value of a table or a part of a sentence.
+ * `removeContentPatterns` would remove what looks like a date, a byline or an advertisement, such as `<time>` and lists
+ * of short items, also where it is a value of a table or a part of a sentence.
  */
 const extraction = { markdown: true, useAsync: false, fetch: noFetch, removeContentPatterns: false }
 

@@ -1,6 +1,6 @@
 /**
- * Code of a page: listings, their titles and line numbers, and signatures of functions. The extraction removes short texts
- * beside listings, and takes a signature whose types are links for a menu.
+ * Code of a page: listings, their titles and line numbers, and signatures of functions. The extraction removes short
+ * texts beside listings, and takes a signature whose types are links for a menu.
  */
 import { type Document, type Node, replaceBy, textOf } from "./Dom.ts"
 
@@ -39,7 +39,9 @@ const removeLineNumbers = (page: Document): void => {
     if (number.closest("pre, .fragment") !== null && /^[\d\s]+$/.test(textOf(number))) number.remove()
 }
 
-/** Makes the listings of Doxygen, which are divisions, blocks of code. Beside their lines they have texts of tooltips. */
+/**
+ * Makes the listings of Doxygen, which are divisions, blocks of code. Beside their lines they have texts of tooltips.
+ */
 const readFragments = (page: Document): void => {
   for (const fragment of page.querySelectorAll("div.fragment")) {
     const { parentElement: parent } = fragment

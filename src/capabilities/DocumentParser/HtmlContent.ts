@@ -111,8 +111,8 @@ const firstParagraph = (definition: Node): Node | undefined => {
 }
 
 /**
- * Moves the terms before a definition, such as the option of a command, into its first paragraph. As a paragraph of its own
- * a term could end one chunk, and its definition begin the next.
+ * Moves the terms before a definition, such as the option of a command, into its first paragraph. As a paragraph of its
+ * own a term could end one chunk, and its definition begin the next.
  */
 const joinTerms = (page: Document): void => {
   for (const definition of page.querySelectorAll("dd")) {
@@ -136,8 +136,8 @@ const labelsOf = (drawing: Node): ReadonlyArray<string> =>
   [...drawing.querySelectorAll("text, foreignObject")].map(textOf).filter((text) => /\p{L}/u.test(text))
 
 /**
- * Replaces an icon that is alone in its cell by its label, such as "Included", and a diagram by the texts in it. As Markdown
- * a drawing would be its markup.
+ * Replaces an icon that is alone in its cell by its label, such as "Included", and a diagram by the texts in it. As
+ * Markdown a drawing would be its markup.
  */
 const readDrawings = (page: Document): void => {
   const lengths = new Map<Node | null, number>()
@@ -227,8 +227,8 @@ const openSmallArticles = (page: Document): void => {
 }
 
 /**
- * Moves the content of forms that have at least half of the page's text into divisions. Some servers put every page into a
- * form, and the extraction removes forms.
+ * Moves the content of forms that have at least half of the page's text into divisions. Some servers put every page
+ * into a form, and the extraction removes forms.
  */
 const openLargeForms = (page: Document): void => {
   const [body] = page.querySelectorAll("body")
@@ -308,8 +308,8 @@ const isSentence = (node: Node): boolean => {
 }
 
 /**
- * Moves headings of sections and sentences out of headers. The extraction removes most headers, which have the author and
- * the date beside the title.
+ * Moves headings of sections and sentences out of headers. The extraction removes most headers, which have the author
+ * and the date beside the title.
  */
 const openHeaders = (page: Document): void => {
   for (const header of page.querySelectorAll("main header, article header")) {
@@ -319,8 +319,8 @@ const openHeaders = (page: Document): void => {
 }
 
 /**
- * Moves what follows the title of a manual page of AsciiDoc into its content: a section that says what the command does. Its
- * header, which the extraction removes, is before the content.
+ * Moves what follows the title of a manual page of AsciiDoc into its content: a section that says what the command
+ * does. Its header, which the extraction removes, is before the content.
  */
 const openHeadersOfManuals = (page: Document): void => {
   for (const content of page.querySelectorAll("#header + #content")) {

@@ -1,7 +1,7 @@
 /**
  * Names of elements. The extraction removes elements whose class or id contains one of several hundred texts, such as
- * `error-`, `profile`, `next-` or `date`, and so whole sections of documentation. Only names that say unmistakably what is
- * no content are left to it, and those that it needs to find content.
+ * `error-`, `profile`, `next-` or `date`, and so whole sections of documentation. Only names that say unmistakably what
+ * is no content are left to it, and those that it needs to find content.
  */
 import { type Document, isMainlyLinks, type Node, replaceBy, textOf } from "./Dom.ts"
 
@@ -63,8 +63,8 @@ const slugOf = (text: string): string =>
 const maxHeadingLength = 200
 
 /**
- * True if the id was made of the heading of the element, as documentation generators do. `linked` has ids to which their
- * headings link.
+ * True if the id was made of the heading of the element, as documentation generators do. `linked` has ids to which
+ * their headings link.
  */
 const isAnchor = (node: Node, id: string, linked: ReadonlySet<string>): boolean => {
   const heading = node.firstElementChild
@@ -85,7 +85,9 @@ const headings = "h1, h2, h3, h4, h5, h6"
 const linkWords =
   /^\W{0,3}(?:anchor|back to top|copy(?: link)?|(?:direct link|link|permalink|section titled)(?: .{1,200})?|edit|hide|show|top|up)\W{0,3}$/i
 
-/** Makes links of headings within the page text. The extraction removes them with their words, such as the heading's. */
+/**
+ * Makes links of headings within the page text. The extraction removes them with their words, such as the heading's.
+ */
 const keepHeadings = (page: Document): void => {
   const lengths = new Map<Node, number>()
   for (const link of page.querySelectorAll("h1 a, h2 a, h3 a, h4 a, h5 a, h6 a")) {
@@ -221,8 +223,8 @@ const markText = (block: Node): void => {
 }
 
 /**
- * Marks short sections as content. The extraction removes those with words of menus, such as a section "Sign in", "Privacy"
- * or "Context menus". Call it after {@link removeNames}: what still has a name may be no content.
+ * Marks short sections as content. The extraction removes those with words of menus, such as a section "Sign in",
+ * "Privacy" or "Context menus". Call it after {@link removeNames}: what still has a name may be no content.
  */
 export const markSections = (page: Document): void => {
   const seen = new Set<Node>()

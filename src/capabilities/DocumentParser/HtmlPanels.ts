@@ -1,6 +1,6 @@
 /**
- * Accordions, tabs and notes of a page. Their panels are hidden until a script shows them, and their titles are buttons and
- * labels. The extraction removes both.
+ * Accordions, tabs and notes of a page. Their panels are hidden until a script shows them, and their titles are buttons
+ * and labels. The extraction removes both.
  */
 import { type Document, isMainlyLinks, type Node, replaceBy, textOf } from "./Dom.ts"
 import { isNoContent } from "./HtmlNames.ts"
@@ -89,7 +89,8 @@ const byLabel = (page: Document): Map<string, Node> =>
   )
 
 /**
- * Finds the panel that a control names, or that names the control. Each panel is found once, because its text is read then.
+ * Finds the panel that a control names, or that names the control. Each panel is found once, because its text is read
+ * then.
  */
 const controlled = (nodes: Map<string, Node>, labelled: Map<string, Node>) => (control: Node) => {
   const target =
@@ -143,8 +144,8 @@ const nameAdmonitions = (page: Document): void => {
 }
 
 /**
- * Adds an empty figure to each callout. The extraction judges blocks without one by their words, and removes a warning about
- * headers and footers.
+ * Adds an empty figure to each callout. The extraction judges blocks without one by their words, and removes a warning
+ * about headers and footers.
  */
 const protectCallouts = (page: Document): void => {
   for (const note of page.querySelectorAll(".admonition, .alert, .markdown-alert"))
