@@ -143,13 +143,23 @@ const nameAdmonitions = (page: Document): void => {
   }
 }
 
+/** Maximum levels of callouts within each other. The extraction's time doubles with each level. */
+const maxCalloutLevels = 4
+
 /**
  * Adds an empty figure to each callout. The extraction judges blocks without one by their words, and removes a warning
- * about headers and footers.
+ * about headers and footers. Callouts within too many others become text of them.
  */
 const protectCallouts = (page: Document): void => {
-  for (const note of page.querySelectorAll(".admonition, .alert, .markdown-alert"))
-    note.insertBefore(page.createElement("figure"), null)
+  const callouts = ".admonition, .alert, .markdown-alert"
+  const levels = new Map<Node, number>()
+  for (const note of page.querySelectorAll(callouts)) {
+    const outer = note.parentElement?.closest(callouts) ?? null
+    const level = 1 + (outer === null ? 0 : (levels.get(outer) ?? maxCalloutLevels))
+    levels.set(note, level)
+    if (level <= maxCalloutLevels) note.insertBefore(page.createElement("figure"), null)
+  }
+  for (const [note, level] of levels) if (level > maxCalloutLevels) note.removeAttribute("class")
 }
 
 /** Boxes with a title beside the text, which have the name of a frame of pages. */

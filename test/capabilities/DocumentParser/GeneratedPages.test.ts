@@ -1,6 +1,7 @@
 /** Pages of documentation generators and wikis: what they put beside the text that is content, and what is none. */
-import { describe } from "@effect/vitest"
-import { readsAll } from "./Pages.ts"
+import { describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { main, read, readsAll } from "./Pages.ts"
 
 describe("Content that stands beside the text:", () => {
   readsAll({
@@ -94,3 +95,16 @@ describe("What generators and wikis add to each page is left out:", () => {
     ]
   })
 })
+
+it.effect("Reads notes within each other, whatever their number", () =>
+  Effect.gen(function* () {
+    const levels = 200
+    const note = '<div class="admonition note"><p class="admonition-title">Note</p>'
+    const found = yield* read(
+      main(`${note.repeat(levels)}<p>The key is below.</p>${"</div>".repeat(levels)}`)
+    )
+    expect(found.startsWith("> [!note] Note")).toBe(true)
+    expect(found.split("Note").length - 1).toBe(levels)
+    expect(found).toContain("The key is below.")
+  })
+)

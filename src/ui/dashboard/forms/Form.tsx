@@ -20,6 +20,8 @@ export const Form = <A extends Fields>({ children, draft, onSubmit, problem = nu
   const form = useRef<HTMLFormElement>(null)
   /** True from the submission until an invalid field got the focus. */
   const isSubmitted = useRef(false)
+  /** True until the page shows that the submission is running. A second Enter may come before that. */
+  const isHandled = useRef(false)
   useEffect(() => {
     const invalidField = form.current?.querySelector("[aria-invalid=true]")
     if (!isSubmitted.current || !(invalidField instanceof HTMLElement)) return
@@ -32,8 +34,12 @@ export const Form = <A extends Fields>({ children, draft, onSubmit, problem = nu
       className={css["form"]}
       onSubmit={(event) => {
         event.preventDefault()
+        if (isHandled.current) return
+        isHandled.current = true
         isSubmitted.current = true
         onSubmit()
+        // Runs after the timer with which the state of a request is shown.
+        setTimeout(() => (isHandled.current = false))
       }}
     >
       {problem === null || (draft !== undefined && isOutdated(problem)) ? null : (
