@@ -23,7 +23,7 @@ import { OtherModelCalls } from "../../../src/usecases/billing/OtherModelCalls.t
 import { Insights } from "../../../src/usecases/conversations/Insights.ts"
 import { Artifacts } from "../../../src/usecases/knowledge/Artifacts.ts"
 import { Sources } from "../../../src/usecases/knowledge/Sources.ts"
-import { crossing } from "../../Crossing.ts"
+import { crossing } from "../../store/Crossing.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { reset, serverLive } from "../../TestDatabase.ts"
 import { layerSettings } from "../knowledge/ConnectorLayers.ts"

@@ -36,7 +36,7 @@ import { IngestionJobStore } from "../../../src/store/knowledge/IngestionJobs.ts
 import { WebhookDelivery } from "../../../src/usecases/events/WebhookDelivery.ts"
 import { WebhookEndpoints } from "../../../src/usecases/events/WebhookEndpoints.ts"
 import { WebhookListeners } from "../../../src/usecases/events/WebhookListeners.ts"
-import { crossing } from "../../Crossing.ts"
+import { crossing } from "../../store/Crossing.ts"
 import * as Fixtures from "../../Fixtures.ts"
 import { eachEngineLive, reset } from "../../TestDatabase.ts"
 
