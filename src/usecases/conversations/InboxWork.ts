@@ -52,12 +52,13 @@ export class InboxWork extends Effect.Service<InboxWork>()("usecases/conversatio
       userId: UserId | null
     ) {
       // Before the conversation is locked, in the order in which changes of the team lock both.
-      if (userId !== null) {
-        const role = yield* store.roleOf(reader, userId).pipe(orNoSuch("member of the team"))
-        if (role === "viewer") return yield* notAssignable()
-      }
+      const role = yield* userId === null ? Effect.succeedNone : store.roleOf(reader, userId)
       const before = yield* store.assignee(reader, id).pipe(orNoSuch("conversation"))
       if (before.userId === userId) return
+      if (userId !== null) {
+        const found = yield* Effect.succeed(role).pipe(orNoSuch("member of the team"))
+        if (found === "viewer") return yield* notAssignable()
+      }
       yield* store.assign(reader, id, userId)
       const entry =
         userId === null
