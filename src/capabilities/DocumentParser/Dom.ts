@@ -20,7 +20,10 @@ export interface Node {
   readonly querySelectorAll: (selector: string) => Iterable<Node>
 }
 export interface Document {
+  readonly documentElement: Node
   readonly createElement: (name: string) => Node
+  /** `kinds` is a mask of the kinds of nodes: 4 for text. */
+  readonly createTreeWalker: (root: Node, kinds: number) => { readonly nextNode: () => Node | null }
   readonly querySelectorAll: (selector: string) => Iterable<Node>
 }
 

@@ -187,7 +187,7 @@ export const parseHtml = (
     HtmlContent.prepare(page)
     const { content, title } = yield* extractArticle(page, url)
     return {
-      title: oneLine(title) || heading,
+      title: oneLine(HtmlContent.cleaned(title)) || heading,
       format: "markdown" as const,
       content: normalizeSpace(HtmlContent.cleaned(content.replaceAll(noAddressPrefix, "]("))),
       ...(canonical === undefined ? {} : { canonicalUrl: canonical }),

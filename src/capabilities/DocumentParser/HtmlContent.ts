@@ -333,6 +333,23 @@ const openHeadersOfManuals = (page: Document): void => {
   }
 }
 
+const spaceMarker = "\uE001"
+const textNodes = 4
+
+/**
+ * Marks the space before a word that begins with a punctuation mark, such as `.gitignore` or `:8080`. The extraction
+ * removes spaces before punctuation marks.
+ */
+const markSpaces = (page: Document): void => {
+  const walker = page.createTreeWalker(page.documentElement, textNodes)
+  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+    const text = node.textContent ?? ""
+    const marked = text.replace(/\s(?=[,.!?:;]+[^\s,.!?:;])/gu, (space) => space + spaceMarker)
+    if (marked !== text && node.parentElement?.closest("pre, code, script, style") === null)
+      node.textContent = marked
+  }
+}
+
 /** Changes the page. The extracted text has to go through {@link cleaned}. */
 export const prepare = (page: Document): void => {
   markContentLists(page)
@@ -356,6 +373,7 @@ export const prepare = (page: Document): void => {
   removeControls(page)
   removeNames(page)
   markSections(page)
+  markSpaces(page)
 }
 
 /** The extracted text of a prepared page. */
@@ -363,6 +381,7 @@ export const cleaned = (text: string): string =>
   text
     .replace(/^[ \t]*\uE000:[ \t]*\n/gmu, "")
     .replaceAll(listMarker, "")
+    .replaceAll(spaceMarker, "")
     // Where Javadoc allows a line to break.
     .replaceAll("\u200B(", "(")
     // A note whose class has two hyphens.

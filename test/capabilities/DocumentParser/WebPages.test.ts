@@ -224,6 +224,11 @@ second
        <div id="comments-area"><p>Great post!</p></div>`,
       "**Table 1. Functions of comments**\n\ncol\\_description"
     ],
+    "a word that begins with a punctuation mark keeps the space before it": [
+      `<h2>The .env file</h2><p>Open .git/config or <b>your</b> .htaccess , then use :8080, ::before and .NET.
+       Compare <code>a .b</code> ; that is all !</p><pre>git diff .git :x</pre>`,
+      "## The .env file\n\nOpen .git/config or **your** .htaccess, then use :8080, ::before and .NET. Compare `a .b`; that is all!\n\n```\ngit diff .git :x\n```"
+    ],
     "the mark of a link to a term is left out": [
       `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
        <dd><p>Joins paths.</p></dd></dl>`,
