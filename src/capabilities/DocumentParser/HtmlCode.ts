@@ -161,7 +161,19 @@ const signatures = "code a, .member-signature a, .type-signature a, .tsd-signatu
 
 /** Makes links of signatures text. They lead to types, and code in Markdown has no links. */
 const keepSignatures = (page: Document): void => {
-  for (const link of page.querySelectorAll(signatures)) replaceBy(page, link, "span")
+  for (const link of page.querySelectorAll(signatures))
+    if (/[\p{L}\p{N}]/u.test(textOf(link))) replaceBy(page, link, "span")
+}
+
+/** Joins code without a space between. The backticks of two pieces would become one mark in Markdown. */
+const joinCode = (page: Document): void => {
+  for (const code of page.querySelectorAll("code + code")) {
+    const { previousSibling: before } = code
+    if (before?.tagName !== "CODE" || code.closest("pre") !== null) continue
+    for (let child = code.firstChild; child !== null; child = code.firstChild)
+      before.insertBefore(child, null)
+    code.remove()
+  }
 }
 
 export const prepareCode = (page: Document): void => {
@@ -173,4 +185,5 @@ export const prepareCode = (page: Document): void => {
   keepTitles(page)
   for (const link of page.querySelectorAll(toolLinks)) link.remove()
   keepSignatures(page)
+  joinCode(page)
 }

@@ -143,6 +143,27 @@ const nameAdmonitions = (page: Document): void => {
   }
 }
 
+const noteKind = /(?:^|\s)(caution|danger|important|info|note|tip|warning)(?=$|\s)/i
+
+/**
+ * Gives notes that begin with a heading, as those of DocBook, the names of Sphinx. The heading begins no section: what
+ * follows the note belongs to the section before it.
+ */
+const nameNotes = (page: Document): void => {
+  for (const heading of page.querySelectorAll("div > h2, div > h3, div > h4, div > h5, div > h6")) {
+    const { parentElement: note } = heading
+    const kind = noteKind.exec(note?.getAttribute("class") ?? "")?.[1]
+    if (note === null || kind === undefined || note.firstElementChild !== heading) continue
+    if ([...note.querySelectorAll("h1, h2, h3, h4, h5, h6")].length > 1) continue
+    note.setAttribute("class", `admonition ${kind.toLowerCase()}`)
+    const title = page.createElement("p")
+    title.setAttribute("class", "admonition-title")
+    title.textContent = textOf(heading)
+    note.insertBefore(title, heading)
+    heading.remove()
+  }
+}
+
 /** Maximum levels of callouts within each other. The extraction's time doubles with each level. */
 const maxCalloutLevels = 4
 
@@ -189,6 +210,7 @@ export const showPanels = (page: Document): void => {
     if (isHidden(panel) && names.some((name) => panelName.test(name)) && isProse(panel)) show(page, panel)
   }
   nameAdmonitions(page)
+  nameNotes(page)
   protectCallouts(page)
   openSidebars(page)
   for (const note of page.querySelectorAll("aside.footnote, aside.footnote-list"))

@@ -229,6 +229,21 @@ second
        Compare <code>a .b</code> ; that is all !</p><pre>git diff .git :x</pre>`,
       "## The .env file\n\nOpen .git/config or **your** .htaccess, then use :8080, ::before and .NET. Compare `a .b`; that is all!\n\n```\ngit diff .git :x\n```"
     ],
+    "a heading of a note is its title, and begins no section": [
+      `<h2>Options</h2><dl><dt>-b</dt><dd><p>Includes blobs.</p><div class="note" style="margin: 1em"><h3 class="title">Hint</h3>
+       <p>It is slow.</p></div></dd><dt>-c</dt><dd><p>Cleans.</p></dd></dl>
+       <div class="note"><h2>My notes</h2><p>One.</p><h3>Second</h3><p>Two.</p></div>`,
+      "## Options\n\n**\\-b**\nIncludes blobs.\n\n> [!note] Hint\n> It is slow.\n\n**\\-c**\nCleans.\n\n## My notes\n\nOne.\n\n### Second\n\nTwo."
+    ],
+    "pieces of code without a space between are one": [
+      `<p>Use <code>--database</code><code> NAME</code> or <code>a</code> <code>b</code>.</p>`,
+      "Use `--database NAME` or `a` `b`."
+    ],
+    "the mark of a link to a signature is left out": [
+      `<dl><dt class="sig sig-object" id="join"><code>join</code>(<a href="#path">path</a>)<a class="headerlink" href="#join">¶</a></dt>
+       <dd><p>Joins paths.</p></dd></dl>`,
+      "**`join`(path)**\nJoins paths."
+    ],
     "the mark of a link to a term is left out": [
       `<dl><dt id="join">join(path)<a class="headerlink" href="#join" title="Permalink to this definition">¶</a></dt>
        <dd><p>Joins paths.</p></dd></dl>`,

@@ -335,6 +335,9 @@ describe("Extractive", () => {
       "> [!NOTE]",
       "> The package is signed.",
       "",
+      "> [!warning] Old keys",
+      "> Its key changes each year.",
+      "",
       ": The package needs Node.",
       "",
       `    Install it before.${" It takes a minute.".repeat(60)}`
@@ -348,6 +351,7 @@ describe("Extractive", () => {
         "**The package can be:**",
         "- small\n- signed",
         "**Note:** The package is signed.",
+        "**Old keys:** Its key changes each year.",
         "The package needs Node. [1]"
       ].join("\n\n")
     )

@@ -13,8 +13,8 @@ const boldLabel = (words: string): string => {
   return label === "" ? "" : `**${label.charAt(0).toUpperCase()}${label.slice(1)}:**`
 }
 
-/** `> [!NOTE]` of GitHub. */
-const alert = /^\s*\[!([a-z]{1,20})\][+-]?\s*$/i
+/** `> [!NOTE]` of GitHub, and `> [!note] Title` of Obsidian, which is also that of notes in web pages. */
+const alert = /^\s*\[!([a-z]{1,20})\][+-]?(.{0,300})$/i
 /** `=== "Tab"` of Material for MkDocs. A row of `=` alone underlines a heading. */
 const tab = /^\s*===[+!]?\s+"([^"]{1,200})"\s*$/
 /** `!!! note "Title"` and `??? note` of Python-Markdown, `:::note Title` and `:::` of Docusaurus and VitePress. */
@@ -25,8 +25,10 @@ const note = /^\s*(?:(?:!!!|\?\?\?\+?)\s+|:{3,}\s*)(.{0,300})$/
  * undefined for any other line.
  */
 export const labelOf = (line: string): string | undefined => {
-  const [, marked] = alert.exec(line) ?? tab.exec(line) ?? []
-  if (marked !== undefined) return boldLabel(alert.test(line) ? marked.toLowerCase() : marked)
+  const [, alertKind = "", alertTitle = ""] = alert.exec(line) ?? []
+  if (alertKind !== "") return boldLabel(alertTitle.trim() || alertKind.toLowerCase())
+  const [, tabName] = tab.exec(line) ?? []
+  if (tabName !== undefined) return boldLabel(tabName)
   const [, rest] = note.exec(line) ?? []
   if (rest === undefined) return undefined
   const [, quoted, bracketed] = /"([^"]*)"|\[([^[\]]*)\]/.exec(rest) ?? []
