@@ -165,6 +165,12 @@ const keepSignatures = (page: Document): void => {
     if (/[\p{L}\p{N}]/u.test(textOf(link))) replaceBy(page, link, "span")
 }
 
+/** Makes emphasis and code within code text. Markdown within code is not read. */
+const openCode = (page: Document): void => {
+  for (const part of page.querySelectorAll("code em, code i, code b, code strong, code var, code code"))
+    if (part.closest("pre") === null) replaceBy(page, part, "span")
+}
+
 /** Joins code without a space between. The backticks of two pieces would become one mark in Markdown. */
 const joinCode = (page: Document): void => {
   for (const code of page.querySelectorAll("code + code")) {
@@ -185,5 +191,6 @@ export const prepareCode = (page: Document): void => {
   keepTitles(page)
   for (const link of page.querySelectorAll(toolLinks)) link.remove()
   keepSignatures(page)
+  openCode(page)
   joinCode(page)
 }

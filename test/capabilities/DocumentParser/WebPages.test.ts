@@ -235,6 +235,10 @@ second
        <div class="note"><h2>My notes</h2><p>One.</p><h3>Second</h3><p>Two.</p></div>`,
       "## Options\n\n**\\-b**\nIncludes blobs.\n\n> [!note] Hint\n> It is slow.\n\n**\\-c**\nCleans.\n\n## My notes\n\nOne.\n\n### Second\n\nTwo."
     ],
+    "emphasis within code is text": [
+      `<p><code>-f <em class="replaceable"><code>file</code></em></code> writes to <em class="parameter"><code>file</code></em>.</p>`,
+      "`-f file` writes to *`file`*."
+    ],
     "pieces of code without a space between are one": [
       `<p>Use <code>--database</code><code> NAME</code> or <code>a</code> <code>b</code>.</p>`,
       "Use `--database NAME` or `a` `b`."
