@@ -144,23 +144,53 @@ const nameAdmonitions = (page: Document): void => {
 }
 
 const noteKind = /(?:^|\s)(caution|danger|important|info|note|tip|warning)(?=$|\s)/i
+const kindOf = (names: string): string | undefined => noteKind.exec(names)?.[1]?.toLowerCase()
+
+const noteHeadings = "div > h2, div > h3, div > h4, div > h5, div > h6"
+/** Maximum number of cells of a note: an icon, a title, an empty one below the icon, and the text. */
+const maxNoteCells = 4
+
+/** Gives a note the names of Sphinx, with `text` as its title. */
+const nameNote = (page: Document, note: Node, kind: string, text: string): void => {
+  note.setAttribute("class", `admonition ${kind}`)
+  const title = page.createElement("p")
+  title.setAttribute("class", "admonition-title")
+  title.textContent = text
+  note.insertBefore(title, note.firstChild)
+}
 
 /**
- * Gives notes that begin with a heading, as those of DocBook, the names of Sphinx. The heading begins no section: what
- * follows the note belongs to the section before it.
+ * Names notes that begin with a heading, as those of DocBook and Apache. The heading begins no section: what follows the
+ * note belongs to the section before it.
  */
-const nameNotes = (page: Document): void => {
-  for (const heading of page.querySelectorAll("div > h2, div > h3, div > h4, div > h5, div > h6")) {
+const nameNotesWithHeadings = (page: Document): void => {
+  for (const heading of page.querySelectorAll(noteHeadings)) {
     const { parentElement: note } = heading
-    const kind = noteKind.exec(note?.getAttribute("class") ?? "")?.[1]
+    const kind = kindOf(note?.getAttribute("class") ?? "")
     if (note === null || kind === undefined || note.firstElementChild !== heading) continue
     if ([...note.querySelectorAll("h1, h2, h3, h4, h5, h6")].length > 1) continue
-    note.setAttribute("class", `admonition ${kind.toLowerCase()}`)
-    const title = page.createElement("p")
-    title.setAttribute("class", "admonition-title")
-    title.textContent = textOf(heading)
-    note.insertBefore(title, heading)
+    nameNote(page, note, kind, textOf(heading))
     heading.remove()
+  }
+}
+
+/** Names notes that are a table of an icon, a title and the text, as those of AsciiDoc and of DocBook with icons. */
+const nameNotesInTables = (page: Document): void => {
+  for (const table of page.querySelectorAll("div > table")) {
+    const { parentElement: note } = table
+    const names = note?.getAttribute("class") ?? ""
+    if (note === null || (kindOf(names) === undefined && !/(?:^|\s)admonitionblock(?=$|\s)/.test(names)))
+      continue
+    const cells = [...table.querySelectorAll("td, th")].slice(0, maxNoteCells + 1)
+    if (cells.length < 2 || cells.length > maxNoteCells) continue
+    const [content, label, ...others] = cells.filter((cell) => textOf(cell) !== "").toReversed()
+    if (content === undefined || others.length > 0) continue
+    const icon = table.querySelector("[title]")?.getAttribute("title") ?? ""
+    const title = label === undefined ? icon : textOf(label)
+    nameNote(page, note, kindOf(names) ?? kindOf(title) ?? "note", title)
+    note.insertBefore(content, table)
+    replaceBy(page, content, "div")
+    table.remove()
   }
 }
 
@@ -210,7 +240,8 @@ export const showPanels = (page: Document): void => {
     if (isHidden(panel) && names.some((name) => panelName.test(name)) && isProse(panel)) show(page, panel)
   }
   nameAdmonitions(page)
-  nameNotes(page)
+  nameNotesWithHeadings(page)
+  nameNotesInTables(page)
   protectCallouts(page)
   openSidebars(page)
   for (const note of page.querySelectorAll("aside.footnote, aside.footnote-list"))

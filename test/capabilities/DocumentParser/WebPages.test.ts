@@ -235,6 +235,14 @@ second
        <div class="note"><h2>My notes</h2><p>One.</p><h3>Second</h3><p>Two.</p></div>`,
       "## Options\n\n**\\-b**\nIncludes blobs.\n\n> [!note] Hint\n> It is slow.\n\n**\\-c**\nCleans.\n\n## My notes\n\nOne.\n\n### Second\n\nTwo."
     ],
+    "a note that is a table of an icon and a text is a note": [
+      `<div class="tip" style="margin: 1em"><table border="0" summary="Tip"><tr><td rowspan="2"><img alt="[Tipp]" src="images/tip.png"/></td>
+       <th align="left">Tipp</th></tr><tr><td align="left"><p>It is slow.</p><p>Wait.</p></td></tr></table></div>
+       <div class="admonitionblock"><table><tr><td class="icon"><div class="title">Warning</div></td><td class="content">Do not.</td></tr></table></div>
+       <div class="admonitionblock caution"><table><tr><td class="icon"><i class="fa" title="Caution"></i></td><td class="content">Hot.</td></tr></table></div>
+       <div class="note"><table><tr><th>Key</th><th>Value</th></tr><tr><td>a</td><td>b</td></tr></table></div>`,
+      "> [!tip] Tipp\n> It is slow.\n>\n> Wait.\n\n> [!warning] Warning\n> Do not.\n\n> [!caution] Caution\n> Hot.\n\n| Key | Value |\n| --- | --- |\n| a | b |"
+    ],
     "emphasis within code is text": [
       `<p><code>-f <em class="replaceable"><code>file</code></em></code> writes to <em class="parameter"><code>file</code></em>.</p>`,
       "`-f file` writes to *`file`*."

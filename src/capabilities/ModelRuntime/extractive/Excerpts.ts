@@ -11,6 +11,8 @@ export interface Excerpt {
   readonly kind: "prose" | "code" | "table"
   /** Markdown, never blank. */
   readonly text: string
+  /** True for the start of an entry of a list of definitions: the first line is a term, in bold. */
+  readonly isEntry: boolean
 }
 
 const itemStart = /^\s*(?:[-*+]|\d{1,3}[.)])\s+/
@@ -171,10 +173,14 @@ const withPipes = (row: string): string => {
   return `${cells.startsWith("|") ? "" : "| "}${cells}${cells.endsWith("|") ? "" : " |"}`
 }
 
+/** A line that is a term or a question, in bold, before another line. Numbered ones are steps, which belong together. */
+const termLine = /^\*\*(?!(?:\p{L}{1,12} )?\d)[^\n]{1,300}\*\*[ \t\\]{0,3}\n/u
+
 const excerptOf = ({ kind, text }: Block): Excerpt => {
-  if (kind === "code") return { kind, text: fencedCode(text) }
-  if (kind === "prose") return { kind, text: displayedLines(unwrapLines(text)) }
-  return { kind, text: displayedText(text.split("\n").map(withPipes).join("\n")) }
+  if (kind === "code") return { kind, text: fencedCode(text), isEntry: false }
+  if (kind === "prose")
+    return { kind, text: displayedLines(unwrapLines(text)), isEntry: termLine.test(text) }
+  return { kind, text: displayedText(text.split("\n").map(withPipes).join("\n")), isEntry: false }
 }
 
 /** Joins the label of a note with the paragraph after it. A label without text after it is left out. */

@@ -217,7 +217,7 @@ const lengthOf = (blocks: ReadonlyArray<Quotable>): number =>
 
 /**
  * The blocks from the section's start through the best one, and through the code that follows it. A short section is
- * quoted to its end.
+ * quoted to its end. Of a list of definitions, only the entry of the best block is quoted.
  */
 const extractBlocks = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
   const { quotables } = section
@@ -233,13 +233,15 @@ const extractBlocks = (section: FoundSection, weights: Weights): ReadonlyArray<Q
   while (isContinuation(quotables[end], quotables[end + 1])) end++
   let start = best
   let length = 0
-  for (let at = best - 1; at >= 0 && isAdjacent(quotables[at], quotables[at + 1]); at--) {
+  const isInEntry = () => quotables[start]?.isEntry === true
+  for (let at = best - 1; at >= 0 && !isInEntry() && isAdjacent(quotables[at], quotables[at + 1]); at--) {
     length += quotables[at]?.text.length ?? 0
     if (length > maxLeadLength && !isContinuation(quotables[at], quotables[at + 1])) break
     start = at
   }
   while (
     isAdjacent(quotables[end], quotables[end + 1]) &&
+    !(isInEntry() && quotables[end + 1]?.isEntry === true) &&
     lengthOf(quotables.slice(start, end + 2)) <= maxExtendedLength
   )
     end++
