@@ -171,6 +171,29 @@ const openCode = (page: Document): void => {
     if (part.closest("pre") === null) replaceBy(page, part, "span")
 }
 
+const lineMarker = "\uE002"
+
+/** Makes a paragraph that is a listing, with line breaks or as an example, a listing. */
+const readCodeParagraphs = (page: Document): void => {
+  for (const code of page.querySelectorAll("p > code")) {
+    const { parentElement: paragraph } = code
+    const breaks = [...code.querySelectorAll("br")]
+    const box = paragraph?.parentElement?.getAttribute("class") ?? ""
+    if (paragraph === null || (breaks.length === 0 && !/(?:^|\s)example(?=$|\s)/.test(box))) continue
+    if (textOf(code) !== textOf(paragraph)) continue
+    for (const line of breaks) {
+      const marker = page.createElement("span")
+      marker.textContent = lineMarker
+      line.parentElement?.insertBefore(marker, line)
+    }
+    const lines = textOf(code)
+      .replace(/[ \t\r\n]+/g, " ")
+      .split(lineMarker)
+    code.textContent = lines.map((line) => line.replace(/^ | $/g, "")).join("\n")
+    replaceBy(page, paragraph, "pre")
+  }
+}
+
 /** Joins code without a space between. The backticks of two pieces would become one mark in Markdown. */
 const joinCode = (page: Document): void => {
   for (const code of page.querySelectorAll("code + code")) {
@@ -191,6 +214,7 @@ export const prepareCode = (page: Document): void => {
   keepTitles(page)
   for (const link of page.querySelectorAll(toolLinks)) link.remove()
   keepSignatures(page)
+  readCodeParagraphs(page)
   openCode(page)
   joinCode(page)
 }

@@ -243,6 +243,11 @@ second
        <div class="note"><table><tr><th>Key</th><th>Value</th></tr><tr><td>a</td><td>b</td></tr></table></div>`,
       "> [!tip] Tipp\n> It is slow.\n>\n> Wait.\n\n> [!warning] Warning\n> Do not.\n\n> [!caution] Caution\n> Hot.\n\n| Key | Value |\n| --- | --- |\n| a | b |"
     ],
+    "a paragraph that is code with line breaks is a listing": [
+      `<div class="example"><p><code>\n  htpasswd -c passwords\n </code></p></div>
+       <p><code># htpasswd -c\n  passwords<br>New password: mypassword<br />&nbsp;Adding</code></p><p><code>one</code> line</p>`,
+      "```\nhtpasswd -c passwords\n```\n\n```\n# htpasswd -c passwords\nNew password: mypassword\n Adding\n```\n\n`one` line"
+    ],
     "emphasis within code is text": [
       `<p><code>-f <em class="replaceable"><code>file</code></em></code> writes to <em class="parameter"><code>file</code></em>.</p>`,
       "`-f file` writes to *`file`*."

@@ -357,6 +357,32 @@ describe("Extractive", () => {
     )
   })
 
+  it("quotes only the entries of a list of definitions that contain the most words", () => {
+    const entry = (term: string, text: string) => `**${term}**\n${text}`
+    const text = [
+      "The options of the command are:",
+      entry("\\--all", "Includes ignored and untracked files."),
+      entry("\\--quiet", "Prints nothing."),
+      entry("\\--files", "Includes untracked files.\n\nThey are then removed."),
+      entry("\\--index", "Restores the index.")
+    ].join("\n\n")
+    expect(answer("How are untracked files included?", [passage(1, "OPTIONS", text)])).toBe(
+      "**OPTIONS**\n\n**\\--all** Includes ignored and untracked files.\n\n" +
+        "**\\--files** Includes untracked files.\n\nThey are then removed. [1]"
+    )
+    const steps = "**Step 1**\nOpen the settings.\n\n**Step 2**\nChoose a plan."
+    expect(answer("How do I choose a plan?", [passage(1, "Plans", steps)])).toBe(
+      "**Plans**\n\n**Step 1** Open the settings.\n\n**Step 2** Choose a plan. [1]"
+    )
+  })
+
+  it("shows words in angle brackets that are not tags", () => {
+    const text = "The \\<message> part of `stash <message>` is <b>optional</b>."
+    expect(answer("Is the message part optional?", [passage(1, "stash \\<message>", text)])).toContain(
+      "**stash <message>**\n\nThe \\<message> part of `stash <message>` is optional. [1]"
+    )
+  })
+
   it("quotes a short section to its end", () => {
     const text = "The trash is emptied at night.\n\nDefaults to 30 days."
     expect(answer("When is the trash emptied?", [passage(1, "Trash", text)])).toBe(

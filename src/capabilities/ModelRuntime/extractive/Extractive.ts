@@ -50,6 +50,8 @@ const wordlessFactor = 0.5
  * block.
  */
 const maxLeadLength = 900
+/** Maximum number of quoted entries of a list of definitions. */
+const maxEntries = 3
 /** Maximum length of an extract that goes on after the best block, in UTF-16 units. Short sections are quoted whole. */
 const maxExtendedLength = 1_000
 
@@ -215,38 +217,67 @@ const isContinuation = (before: Quotable | undefined, next: Quotable | undefined
 const lengthOf = (blocks: ReadonlyArray<Quotable>): number =>
   blocks.reduce((sum, { text }) => sum + text.length, 0)
 
+const blockWeight = ({ isFound, kind, terms }: Quotable, weights: Weights): number => {
+  if (!isFound) return -1
+  return kind === "code" ? containedWeight(weights, noTerms, terms) : containedWeight(weights, terms)
+}
+
 /**
- * The blocks from the section's start through the best one, and through the code that follows it. A short section is
- * quoted to its end. Of a list of definitions, only the entry of the best block is quoted.
+ * The blocks from the start through the best one, and through the code that follows it. A few blocks are quoted to
+ * their end.
  */
-const extractBlocks = (section: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
-  const { quotables } = section
-  const blockWeights = quotables.map(({ isFound, kind, terms }) =>
-    !isFound
-      ? -1
-      : kind === "code"
-        ? containedWeight(weights, noTerms, terms)
-        : containedWeight(weights, terms)
-  )
-  const best = blockWeights.indexOf(Math.max(...blockWeights))
+const extractAround = (quotables: ReadonlyArray<Quotable>, best: number): ReadonlyArray<Quotable> => {
   let end = best
   while (isContinuation(quotables[end], quotables[end + 1])) end++
   let start = best
   let length = 0
-  const isInEntry = () => quotables[start]?.isEntry === true
-  for (let at = best - 1; at >= 0 && !isInEntry() && isAdjacent(quotables[at], quotables[at + 1]); at--) {
+  for (let at = best - 1; at >= 0 && isAdjacent(quotables[at], quotables[at + 1]); at--) {
     length += quotables[at]?.text.length ?? 0
     if (length > maxLeadLength && !isContinuation(quotables[at], quotables[at + 1])) break
     start = at
   }
   while (
     isAdjacent(quotables[end], quotables[end + 1]) &&
-    !(isInEntry() && quotables[end + 1]?.isEntry === true) &&
     lengthOf(quotables.slice(start, end + 2)) <= maxExtendedLength
   )
     end++
   while (isContinuation(quotables[end], quotables[end + 1])) end++
   return quotables.slice(start, end + 1)
+}
+
+const indexOfBest = (quotables: ReadonlyArray<Quotable>, weights: Weights): number => {
+  const blockWeights = quotables.map((block) => blockWeight(block, weights))
+  return blockWeights.indexOf(Math.max(...blockWeights))
+}
+
+/** The entries of a list of definitions. The first one may be what is before them. */
+const entriesOf = (quotables: ReadonlyArray<Quotable>): ReadonlyArray<ReadonlyArray<Quotable>> => {
+  const entries: Array<Array<Quotable>> = []
+  for (const block of quotables) {
+    const entry = entries.at(-1)
+    if (entry === undefined || block.isEntry) entries.push([block])
+    else entry.push(block)
+  }
+  return entries
+}
+
+const entryWeight = (entry: ReadonlyArray<Quotable>, weights: Weights): number => {
+  const found = entry.filter(({ isFound }) => isFound)
+  const termsOfKind = (isCode: boolean) =>
+    new Set(found.filter(({ kind }) => (kind === "code") === isCode).flatMap(({ terms }) => [...terms]))
+  return found.length === 0 ? -1 : containedWeight(weights, termsOfKind(false), termsOfKind(true))
+}
+
+/** The blocks of a section that are quoted: those around the best one, or the best entries of a list of definitions. */
+const extractBlocks = ({ quotables }: FoundSection, weights: Weights): ReadonlyArray<Quotable> => {
+  const best = indexOfBest(quotables, weights)
+  if (!quotables.slice(0, best + 1).some(({ isEntry }) => isEntry)) return extractAround(quotables, best)
+  const entries = entriesOf(quotables).map((blocks) => ({ blocks, weight: entryWeight(blocks, weights) }))
+  const highest = Math.max(...entries.map(({ weight }) => weight))
+  return entries
+    .filter(({ weight }) => weight === highest)
+    .slice(0, maxEntries)
+    .flatMap(({ blocks }) => extractAround(blocks, indexOfBest(blocks, weights)))
 }
 
 const displayedBlock = ({ kind, text }: Quotable, weights: Weights): string => {
