@@ -171,6 +171,19 @@ const openCode = (page: Document): void => {
     if (part.closest("pre") === null) replaceBy(page, part, "span")
 }
 
+/** Makes quotes that are listings alone listings. Some manuals indent code so. */
+const openQuotedListings = (page: Document): void => {
+  const quotes = new Set(
+    [...page.querySelectorAll("blockquote > pre")].map(({ parentElement }) => parentElement)
+  )
+  for (const quote of quotes) {
+    if (quote === null) continue
+    const listings = [...quote.children].map((part) => (part.tagName === "PRE" ? textOf(part) : ""))
+    const isAlone = textOf(quote).replace(/\s/g, "") === listings.join("").replace(/\s/g, "")
+    if (isAlone) replaceBy(page, quote, "div")
+  }
+}
+
 const lineMarker = "\uE002"
 
 /** Makes a paragraph that is a listing, with line breaks or as an example, a listing. */
@@ -214,6 +227,7 @@ export const prepareCode = (page: Document): void => {
   keepTitles(page)
   for (const link of page.querySelectorAll(toolLinks)) link.remove()
   keepSignatures(page)
+  openQuotedListings(page)
   readCodeParagraphs(page)
   openCode(page)
   joinCode(page)

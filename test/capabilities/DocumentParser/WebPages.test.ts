@@ -248,6 +248,10 @@ second
        <p><code># htpasswd -c\n  passwords<br>New password: mypassword<br />&nbsp;Adding</code></p><p><code>one</code> line</p>`,
       "```\nhtpasswd -c passwords\n```\n\n```\n# htpasswd -c passwords\nNew password: mypassword\n Adding\n```\n\n`one` line"
     ],
+    "a quote that is a listing alone is a listing": [
+      `<blockquote><pre>\nopen();\nclose();\n</pre></blockquote><blockquote><p>She said:</p><pre>open();</pre></blockquote>`,
+      "```\nopen();\nclose();\n```\n\n> She said:\n>\n> ```\n> open();\n> ```"
+    ],
     "emphasis within code is text": [
       `<p><code>-f <em class="replaceable"><code>file</code></em></code> writes to <em class="parameter"><code>file</code></em>.</p>`,
       "`-f file` writes to *`file`*."

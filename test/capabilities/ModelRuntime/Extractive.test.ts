@@ -376,6 +376,28 @@ describe("Extractive", () => {
     )
   })
 
+  it("keeps the lines of code, lists and tables in quotes", () => {
+    const text = [
+      "> [!note] Install",
+      "> Install the package:",
+      ">",
+      "> ```sh",
+      "> npm ci",
+      "> > npm start",
+      "> ```",
+      "> > 1. Open it.",
+      "> > 2. Sign in.",
+      "",
+      "```",
+      "> npm test",
+      "```"
+    ].join("\n")
+    expect(answer("How do I install the package?", [passage(1, "Start", text)])).toBe(
+      "**Start**\n\n**Install:** Install the package: [1]\n\n```sh\nnpm ci\n> npm start\n```\n\n[1]\n\n" +
+        "1. Open it.\n2. Sign in. [1]\n\n```\n> npm test\n```\n\n[1]"
+    )
+  })
+
   it("shows words in angle brackets that are not tags", () => {
     const text = "The \\<message> part of `stash <message>` is <b>optional</b>."
     expect(answer("Is the message part optional?", [passage(1, "stash \\<message>", text)])).toContain(

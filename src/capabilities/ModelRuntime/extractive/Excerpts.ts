@@ -29,12 +29,9 @@ const isGeneratorTag = (line: string): boolean =>
 const isLinkDefinition = (line: string): boolean =>
   /^ {0,3}\[[^\][^]{1,200}\]:\s{0,3}<?(?:[a-z][a-z0-9+.-]{1,20}:|www\.|[#/]|\.{1,2}\/)\S/i.test(line)
 
-/** `line` without the prefix of a quote, a definition or a footnote. */
+/** `line` without the prefix of a definition or a footnote. */
 const withoutLinePrefix = (line: string): string =>
-  line
-    .replace(/^\s*>\s?/, "")
-    .replace(/^\s{0,3}:\s{1,3}(?=\S)/, "")
-    .replace(/^\s{0,3}\[\^[^\]\s]{1,40}\]:\s{0,3}/, "")
+  line.replace(/^\s{0,3}:\s{1,3}(?=\S)/, "").replace(/^\s{0,3}\[\^[^\]\s]{1,40}\]:\s{0,3}/, "")
 
 /** A letter or a punctuation mark of a script without spaces. */
 const unspaced =
@@ -178,8 +175,7 @@ const termLine = /^\*\*(?!(?:\p{L}{1,12} )?\d)[^\n]{1,300}\*\*[ \t\\]{0,3}\n/u
 
 const excerptOf = ({ kind, text }: Block): Excerpt => {
   if (kind === "code") return { kind, text: fencedCode(text), isEntry: false }
-  if (kind === "prose")
-    return { kind, text: displayedLines(unwrapLines(text)), isEntry: termLine.test(text) }
+  if (kind === "prose") return { kind, text: displayedLines(unwrapLines(text)), isEntry: termLine.test(text) }
   return { kind, text: displayedText(text.split("\n").map(withPipes).join("\n")), isEntry: false }
 }
 
@@ -200,10 +196,31 @@ const withLabels = (all: ReadonlyArray<Excerpt>): ReadonlyArray<Excerpt> => {
   return joined
 }
 
+const fenceLine = /^\s{0,20}(?:`{3}|~{3})/
+const quoteMark = /^\s{0,20}>[ \t]?/
+
+/** `text` without the marks of quotes, so that code, lists and tables in them are read as such. */
+const withoutQuotes = (text: string): string => {
+  let isCode = false
+  let isQuotedCode = false
+  const lines = text.split("\n").map((line) => {
+    if (isCode || !quoteMark.test(line)) {
+      if (fenceLine.test(line)) isCode = !isCode
+      isQuotedCode = false
+      return line
+    }
+    let words = line.replace(quoteMark, "")
+    while (!isQuotedCode && quoteMark.test(words)) words = words.replace(quoteMark, "")
+    if (fenceLine.test(words)) isQuotedCode = !isQuotedCode
+    return words
+  })
+  return lines.join("\n")
+}
+
 /** All quotable blocks of `text`, in order. */
 export const excerpts = (text: string): ReadonlyArray<Excerpt> =>
   withLabels(
-    [...sectionSteps("", text, "markdown")]
+    [...sectionSteps("", withoutQuotes(text), "markdown")]
       .flatMap((section) => section?.blocks ?? [])
       .filter((block) => !isBlank(block) && !isTableOfContents(block))
       .map(excerptOf)
