@@ -398,6 +398,27 @@ describe("Extractive", () => {
     )
   })
 
+  it("quotes what follows the best paragraph in its passage rather than what is before it", () => {
+    const lead = passage(1, "Timers", `${"A timer waits. ".repeat(55).trim()}`, { ordinal: 0 })
+    const found = passage(
+      1,
+      "Timers",
+      `A month is a long delay of a timer.${" It is not exact.".repeat(30)}\n\nA larger delay is set to 1.${" It is short.".repeat(30)}`,
+      { ordinal: 1 }
+    )
+    const reply = answer("Which delay of a month has a timer?", [lead, found])
+    expect(reply).toMatch(/^\*\*Timers\*\*\n\nA month is a long delay/)
+    expect(reply).toContain("A larger delay is set to 1.")
+  })
+
+  it("leaves out a numbered table of contents", () => {
+    const text =
+      "1. [Is insertion slow?](#slow)\n2. [Is it free?](#free)\n\nInsertion is slow without a transaction."
+    expect(answer("Why is insertion slow?", [passage(1, "Questions", text)])).toBe(
+      "**Questions**\n\nInsertion is slow without a transaction. [1]"
+    )
+  })
+
   it("shows words in angle brackets that are not tags", () => {
     const text = "The \\<message> part of `stash <message>` is <b>optional</b>."
     expect(answer("Is the message part optional?", [passage(1, "stash \\<message>", text)])).toContain(

@@ -135,7 +135,7 @@ const emptyLink = /\[\s{0,9}\](?:\([^()]{0,2000}\)|\[[^\][]{0,200}\])/g
 const isBlank = ({ kind, text }: Block): boolean =>
   !/[\p{L}\p{N}]/u.test(kind === "code" ? text : text.replace(image, "").replace(emptyLink, ""))
 
-const tableOfContentsItem = /^\s*[-*+]\s+\[[^\][]{1,300}\]\(#[^()]{0,300}\)\s*$/
+const tableOfContentsItem = /^\s*(?:[-*+]|\d{1,3}[.)])\s+\[[^\][]{1,300}\]\(#[^()]{0,300}\)\s*$/
 
 /** True for a table of contents: a list of links to headings of the same page. */
 const isTableOfContents = ({ kind, text }: Block): boolean => {

@@ -50,6 +50,8 @@ const wordlessFactor = 0.5
  * block.
  */
 const maxLeadLength = 900
+/** Maximum length of an extract with the text before the best block, in UTF-16 units. */
+const maxLedLength = 1_500
 /** Maximum number of quoted entries of a list of definitions. */
 const maxEntries = 3
 /** Maximum length of an extract that goes on after the best block, in UTF-16 units. Short sections are quoted whole. */
@@ -223,25 +225,34 @@ const blockWeight = ({ isFound, kind, terms }: Quotable, weights: Weights): numb
 }
 
 /**
- * The blocks from the start through the best one, and through the code that follows it. A few blocks are quoted to
- * their end.
+ * The best block, what follows it in its chunk, and code that belongs to it; also the blocks before it, if they are not
+ * too long. A few blocks are quoted to their end.
  */
 const extractAround = (quotables: ReadonlyArray<Quotable>, best: number): ReadonlyArray<Quotable> => {
-  let end = best
-  while (isContinuation(quotables[end], quotables[end + 1])) end++
+  const chunk = quotables[best]?.lastOrdinal ?? 0
   let start = best
-  let length = 0
+  let end = best
+  const extendWhile = (isWanted: (next: Quotable) => boolean) => {
+    let next = quotables[end + 1]
+    while (next !== undefined && isAdjacent(quotables[end], next) && isWanted(next)) {
+      end++
+      next = quotables[end + 1]
+    }
+  }
+  const isShortWith = (next: Quotable) =>
+    lengthOf([...quotables.slice(start, end + 1), next]) <= maxExtendedLength
+  const continues = (next: Quotable) => isContinuation(quotables[end], next)
+  extendWhile((next) => next.ordinal <= chunk && isShortWith(next))
+  extendWhile(continues)
   for (let at = best - 1; at >= 0 && isAdjacent(quotables[at], quotables[at + 1]); at--) {
-    length += quotables[at]?.text.length ?? 0
-    if (length > maxLeadLength && !isContinuation(quotables[at], quotables[at + 1])) break
+    const isTooLong =
+      lengthOf(quotables.slice(at, best)) > maxLeadLength ||
+      lengthOf(quotables.slice(at, end + 1)) > maxLedLength
+    if (isTooLong && !isContinuation(quotables[at], quotables[at + 1])) break
     start = at
   }
-  while (
-    isAdjacent(quotables[end], quotables[end + 1]) &&
-    lengthOf(quotables.slice(start, end + 2)) <= maxExtendedLength
-  )
-    end++
-  while (isContinuation(quotables[end], quotables[end + 1])) end++
+  extendWhile(isShortWith)
+  extendWhile(continues)
   return quotables.slice(start, end + 1)
 }
 
