@@ -28,7 +28,7 @@ export class PublishThresholdStore extends Effect.Service<PublishThresholdStore>
         sql`
           insert into publish_thresholds (tenant_id, agent_id, min_pass, no_regression)
           select tenant_id, id, ${minPass}::float8, ${noRegression}::boolean from agents
-          where tenant_id = ${tenantId} and id = ${agentId}
+          where tenant_id = ${tenantId} and id = ${agentId} for key share
           on conflict (tenant_id, agent_id) do update
             set min_pass = excluded.min_pass, no_regression = excluded.no_regression
           returning ${columns}`.pipe(

@@ -49,6 +49,7 @@ export class ToolStore extends Effect.Service<ToolStore>()("store/agents/Tools",
         select ${id}, tenant_id, id, ${name}, ${encodeDefinition(definition)}::jsonb, ${secret} from agents
         where tenant_id = ${tenantId} and id = ${agentId}
           and (select count(*) from tools where tenant_id = ${tenantId} and agent_id = ${agentId}) < ${maxTools}
+        for key share
         on conflict (tenant_id, agent_id, name) do nothing returning ${columns}`.pipe(Rows.first(Row))
 
     /** None when the tenant has no such tool, its version differs, or the name is taken. */

@@ -56,7 +56,7 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
       access_token as "accessToken", secrets, profile, source_scope as "sourceScope", active,
       version, created_at as "createdAt", updated_at as "updatedAt"`
 
-    /** None when the account already has an active configuration and this would be another. */
+    /** None when the tenant has no such agent, or the account already has an active configuration. */
     const insert = (
       { tenantId, agentId }: AgentScope,
       row: Changeable & Pick<StoredChannel, "id" | "channel">
@@ -65,8 +65,9 @@ export class ChannelStore extends Effect.Service<ChannelStore>()("store/channels
         insert into channels (
           id, tenant_id, agent_id, channel, external_id, access_token, secrets, profile, source_scope, active
         )
-        values (${row.id}, ${tenantId}, ${agentId}, ${row.channel}, ${row.externalId}, ${row.accessToken},
-          ${row.secrets}, ${toJsonb(row.profile)}::jsonb, ${sourceScopeJson(row)}::jsonb, ${row.active})
+        select ${row.id}, tenant_id, id, ${row.channel}, ${row.externalId}, ${row.accessToken},
+          ${row.secrets}, ${toJsonb(row.profile)}::jsonb, ${sourceScopeJson(row)}::jsonb, ${row.active}::boolean
+        from agents where tenant_id = ${tenantId} and id = ${agentId} for key share
         on conflict (channel, external_id) where active do nothing returning ${columns}`.pipe(Rows.first(Row))
 
     /**

@@ -100,6 +100,13 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
       return pageOf(found.map(decodeRow), filter.limit)
     }, Effect.orDie)
 
+    /**
+     * Locks the agent until the caller's transaction ends, so that a source can be inserted. False when the tenant has
+     * no such agent.
+     */
+    const holdAgent = ({ agentId, tenantId }: AgentScope) =>
+      sql`select 1 from agents where tenant_id = ${tenantId} and id = ${agentId} for key share`.pipe(Rows.any)
+
     const insert = (
       scope: AgentScope,
       source: {
@@ -209,6 +216,6 @@ export class SourceStore extends Effect.Service<SourceStore>()("store/knowledge/
         where tenant_id = ${scope.tenantId} and agent_id = ${scope.agentId} and id = ${id}`
     })
 
-    return { find, agentOf, list, insert, update, hold, seize, remove } as const
+    return { find, agentOf, list, insert, update, hold, seize, remove, holdAgent } as const
   })
 }) {}

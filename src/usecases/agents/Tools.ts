@@ -130,7 +130,10 @@ export class Tools extends Effect.Service<Tools>()("usecases/agents/Tools", {
       const problem = contradiction(definition, secret !== null)
       if (problem !== undefined) return yield* invalid(problem.field, problem.message)
       const created = yield* store.insert(agent, { id: yield* newToolId, name, definition, secret })
-      if (Option.isNone(created)) return yield* nameTaken()
+      if (Option.isNone(created)) {
+        yield* agents.findScope(scope, agentId).pipe(orNoSuch("agent"))
+        return yield* nameTaken()
+      }
       return shownTool(created.value)
     })
 

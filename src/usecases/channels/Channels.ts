@@ -212,7 +212,10 @@ export class Channels extends Effect.Service<Channels>()("usecases/channels/Chan
             ...(yield* sealAccess(box, credentialsOf(adapter, access, account)))
           }
           const created = yield* claimAccount(by, id, replaced, store.insert(agent, row))
-          if (Option.isNone(created)) return yield* accountTaken()
+          if (Option.isNone(created)) {
+            yield* agents.findScope(agent, agent.agentId).pipe(orNoSuch("agent"))
+            return yield* accountTaken()
+          }
           return toConfiguration(created.value)
         })
       return { externalId: account.externalId, insert }

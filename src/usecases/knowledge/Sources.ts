@@ -127,6 +127,7 @@ export class Sources extends Effect.Service<Sources>()("usecases/knowledge/Sourc
       new ServiceUnavailable({ message: "Nothing can be queued now. Try again later." })
 
     const insert = Effect.fn("Sources.insert")(function* (scope: ModelCaller, source: NewSource) {
+      if (!(yield* store.holdAgent(scope))) return yield* noSuch("agent")
       if (!(yield* entitlements.reserveSource(scope))) {
         return yield* new LimitExceeded({ message: "The number of sources that the plan allows is reached." })
       }

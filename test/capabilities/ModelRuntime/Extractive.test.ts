@@ -399,11 +399,12 @@ describe("Extractive", () => {
   })
 
   it("quotes what follows the best paragraph in its passage rather than what is before it", () => {
-    const lead = passage(1, "Timers", `${"A timer waits. ".repeat(55).trim()}`, { ordinal: 0 })
+    const lead = passage(1, "Timers", `${"A timer waits. ".repeat(55).trim()}`)
     const found = passage(
       1,
       "Timers",
       `A month is a long delay of a timer.${" It is not exact.".repeat(30)}\n\nA larger delay is set to 1.${" It is short.".repeat(30)}`,
+      0.5,
       { ordinal: 1 }
     )
     const reply = answer("Which delay of a month has a timer?", [lead, found])

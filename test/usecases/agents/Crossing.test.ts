@@ -3,14 +3,22 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import { expect } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import { layerMemory } from "../../../src/capabilities/ArtifactStore.ts"
 import { layerTable } from "../../../src/capabilities/JobQueue/Table.ts"
 import { ModelRuntime } from "../../../src/capabilities/ModelRuntime.ts"
 import { VectorSearch } from "../../../src/capabilities/VectorSearch.ts"
+import type { AgentScope } from "../../../src/domain/accounts/Access.ts"
 import { CorrectionId } from "../../../src/domain/agents/Correction.ts"
+import { ToolDefinition, ToolId } from "../../../src/domain/agents/Tool.ts"
+import { ChannelId } from "../../../src/domain/Ids.ts"
 import { AgentStore } from "../../../src/store/agents/Agents.ts"
+import { ChannelStore } from "../../../src/store/channels/Channels.ts"
 import { CorrectionStore } from "../../../src/store/agents/Corrections.ts"
+import { PublishThresholdStore } from "../../../src/store/agents/PublishThresholds.ts"
 import { TestCaseStore } from "../../../src/store/agents/TestCases.ts"
+import { ToolStore } from "../../../src/store/agents/Tools.ts"
 import { EntitlementStore } from "../../../src/store/billing/Entitlements.ts"
 import { IdempotencyKeyStore } from "../../../src/store/IdempotencyKeys.ts"
 import { ArtifactRows } from "../../../src/store/knowledge/ArtifactRows.ts"
@@ -51,6 +59,9 @@ const live = Corrections.Default.pipe(
   Layer.provideMerge(
     Layer.mergeAll(
       AgentStore.Default,
+      ChannelStore.Default,
+      PublishThresholdStore.Default,
+      ToolStore.Default,
       ArtifactRows.Default,
       EntitlementStore.Default,
       IdempotencyKeyStore.Default,
@@ -77,11 +88,55 @@ serverLive("Beside the deletion of its agent", (it) => {
         {
           first: sql`select from agents where tenant_id = ${scope.tenantId} for update`,
           second: sql`select from corrections where tenant_id = ${scope.tenantId} for update`,
-          waiting: "insert into sources"
+          waiting: "for key share"
         },
         Effect.flatMap(Corrections, ({ approve }) => approve(scope, id, { force: true }))
       )
       expect(approved.status).toBe("approved")
+    }).pipe(Effect.provide(live))
+  )
+
+  it.effect("a source, tool, channel or threshold that is added is refused, once the agent is deleted", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [sources, tools] = [yield* Sources, yield* ToolStore]
+      const [channels, thresholds] = [yield* ChannelStore, yield* PublishThresholdStore]
+      const afterDeletion = <A, E>(add: (scope: AgentScope) => Effect.Effect<A, E>) =>
+        Effect.gen(function* () {
+          yield* reset
+          const scope = yield* Fixtures.agent()
+          return yield* crossing(
+            {
+              first: sql`delete from agents where tenant_id = ${scope.tenantId}`,
+              second: sql`select 1`,
+              waiting: "for key share"
+            },
+            add(scope)
+          )
+        })
+      const source = { type: "TEXT", name: "Hours", config: { text: "We open at nine." } } as const
+      const definition = Schema.decodeSync(ToolDefinition)({})
+      const channel = {
+        id: ChannelId.make("chn_1"),
+        channel: "telegram" as const,
+        externalId: "1",
+        accessToken: "sealed",
+        secrets: null,
+        profile: {},
+        sourceScope: null,
+        active: true
+      }
+      const refused = yield* Effect.flip(afterDeletion((scope) => sources.add(scope, source)))
+      expect(refused._tag).toBe("NOT_FOUND")
+      expect(
+        yield* afterDeletion((scope) =>
+          tools.insert(scope, { id: ToolId.make("tol_1"), name: "find", definition, secret: null })
+        )
+      ).toEqual(Option.none())
+      expect(yield* afterDeletion((scope) => channels.insert(scope, channel))).toEqual(Option.none())
+      expect(
+        yield* afterDeletion((scope) => thresholds.set(scope, { minPass: 1, noRegression: true }))
+      ).toEqual(Option.none())
     }).pipe(Effect.provide(live))
   )
 })
