@@ -192,7 +192,8 @@ const readCodeParagraphs = (page: Document): void => {
     const { parentElement: paragraph } = code
     const breaks = [...code.querySelectorAll("br")]
     const box = paragraph?.parentElement?.getAttribute("class") ?? ""
-    if (paragraph === null || (breaks.length === 0 && !/(?:^|\s)example(?=$|\s)/.test(box))) continue
+    if (paragraph?.firstElementChild !== code || code.nextElementSibling !== null) continue
+    if (breaks.length === 0 && !/(?:^|\s)example(?=$|\s)/.test(box)) continue
     if (textOf(code) !== textOf(paragraph)) continue
     for (const line of breaks) {
       const marker = page.createElement("span")

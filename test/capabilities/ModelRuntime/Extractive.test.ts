@@ -390,11 +390,16 @@ describe("Extractive", () => {
       "",
       "```",
       "> npm test",
-      "```"
+      "```",
+      "",
+      "> ```",
+      "> npm stop",
+      "",
+      "It has stopped."
     ].join("\n")
     expect(answer("How do I install the package?", [passage(1, "Start", text)])).toBe(
       "**Start**\n\n**Install:** Install the package: [1]\n\n```sh\nnpm ci\n> npm start\n```\n\n[1]\n\n" +
-        "1. Open it.\n2. Sign in. [1]\n\n```\n> npm test\n```\n\n[1]"
+        "1. Open it.\n2. Sign in. [1]\n\n```\n> npm test\n```\n\n[1]\n\n```\nnpm stop\n```\n\n[1]\n\nIt has stopped. [1]"
     )
   })
 

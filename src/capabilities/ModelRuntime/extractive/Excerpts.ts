@@ -201,19 +201,23 @@ const quoteMark = /^\s{0,20}>[ \t]?/
 
 /** `text` without the marks of quotes, so that code, lists and tables in them are read as such. */
 const withoutQuotes = (text: string): string => {
+  const lines: Array<string> = []
   let isCode = false
   let isQuotedCode = false
-  const lines = text.split("\n").map((line) => {
+  for (const line of text.split("\n")) {
     if (isCode || !quoteMark.test(line)) {
-      if (fenceLine.test(line)) isCode = !isCode
+      // The end of a quote ends its code.
+      if (isQuotedCode) lines.push("```")
       isQuotedCode = false
-      return line
+      if (fenceLine.test(line)) isCode = !isCode
+      lines.push(line)
+      continue
     }
     let words = line.replace(quoteMark, "")
     while (!isQuotedCode && quoteMark.test(words)) words = words.replace(quoteMark, "")
     if (fenceLine.test(words)) isQuotedCode = !isQuotedCode
-    return words
-  })
+    lines.push(words)
+  }
   return lines.join("\n")
 }
 
