@@ -193,6 +193,7 @@ const readCodeParagraphs = (page: Document): void => {
     const breaks = [...code.querySelectorAll("br")]
     const box = paragraph?.parentElement?.getAttribute("class") ?? ""
     if (paragraph?.firstElementChild !== code || code.nextElementSibling !== null) continue
+    if (paragraph.closest("code") !== null) continue
     if (breaks.length === 0 && !/(?:^|\s)example(?=$|\s)/.test(box)) continue
     if (textOf(code) !== textOf(paragraph)) continue
     for (const line of breaks) {
@@ -210,7 +211,7 @@ const readCodeParagraphs = (page: Document): void => {
 
 /** Joins code without a space between. The backticks of two pieces would become one mark in Markdown. */
 const joinCode = (page: Document): void => {
-  for (const code of page.querySelectorAll("code + code")) {
+  for (const code of page.querySelectorAll("code")) {
     const { previousSibling: before } = code
     if (before?.tagName !== "CODE" || code.closest("pre") !== null) continue
     for (let child = code.firstChild; child !== null; child = code.firstChild)
