@@ -1,9 +1,26 @@
 /**
- * A cache between linkedom and its `css-select` in the bundle of the parser's thread (see build.mjs). Extracting an
- * article runs some two hundred selectors, the same for every page, and linkedom parses and compiles each one again:
- * a third of a page's cost. Compiled selectors are cached here.
+ * Between linkedom and its `css-select` in the bundle of the parser's thread (see build.mjs).
+ *
+ * - Extracting an article runs some two hundred selectors, the same for every page, and linkedom parses and compiles
+ *   each one again: a third of a page's cost. Compiled selectors are cached here.
+ * - linkedom does not tell css-select how to find the element before another one, so a selector such as `h2 + p` would
+ *   read all siblings of each element: quadratic time.
  */
-import { compile as compileNew } from "css-select"
+import { compile as compileSelector } from "css-select"
+
+const adapters = new WeakMap()
+
+const withPreviousSibling = (adapter) => {
+  let extended = adapters.get(adapter)
+  if (extended === undefined) {
+    extended = { ...adapter, prevElementSibling: (element) => element.previousElementSibling }
+    adapters.set(adapter, extended)
+  }
+  return extended
+}
+
+const compileNew = (selector, options) =>
+  compileSelector(selector, { ...options, adapter: withPreviousSibling(options.adapter) })
 
 /** Pages can contain selectors of their own. */
 const maxCached = 500

@@ -232,6 +232,13 @@ const faults: ReadonlyArray<readonly [name: string, size: number, Subject<any>]>
     document((size) => bytes(`${"a".repeat(size)},b\n${"1,2\n".repeat(size)}`), { fileName: "a.csv" })
   ],
   [
+    "a web page with many elements beside each other",
+    1_000,
+    document((size) =>
+      bytes(`<html><body><p>Some words.</p>${"<div>Some words of it.</div>".repeat(size)}</body></html>`)
+    )
+  ],
+  [
     "a paragraph of a PDF with many lines",
     300,
     subject({

@@ -15,6 +15,53 @@ const html = [
   ...tokens("<select><option>¦<p style=display:none>¦</title>¦<base href=/>¦<iframe></iframe>¦<nav>¦</nav>"),
   ...tokens("<div class=comment>¦<dl><dt>¦<dd>¦<details><summary>¦</body>¦<html>")
 ]
+/** What generators of documentation write, and what is read of it by its names. */
+const generated = [
+  ...tokens(
+    "<div role=tablist>¦<div role=tab>¦<button role=tab aria-controls=a>¦<div role=tabpanel>¦<div id=a>"
+  ),
+  ...tokens(
+    "<div class=tabbed-set>¦<div class=tabbed-labels>¦<label>L</label>¦<div class=tabbed-block>¦<label>"
+  ),
+  ...tokens(
+    "<div class=tabbed-content>¦<ul class=tablist>¦<li class=tab>¦<div class=sd-tab-set>¦</label>¦</li>"
+  ),
+  ...tokens(
+    "<div class='admonition note'>¦<div class='alert alert-info'>¦<div class=note>¦<h3>T</h3>¦</div>"
+  ),
+  ...tokens(
+    "<p class=admonition-title>Note</p>¦<aside>¦</aside>¦<main>¦<article>¦</article>¦<header>¦</header>"
+  ),
+  ...tokens(
+    "<table>¦<tr>¦<td title=Note>¦<td rowspan=3>¦<td colspan=2>¦</td>¦</table>¦<table class=memname>"
+  ),
+  ...tokens("<caption>C</caption>¦<pre>¦</pre>¦<code>¦</code>¦<code>a</code>¦<p>¦</p>¦<br>¦<em>¦</em>¦<var>"),
+  ...tokens(
+    "<div class=highlight>¦<div class=language-sh>¦<figure>¦<div class=fragment>¦<div class=line>¦<span>"
+  ),
+  ...tokens(
+    "<td>1 2</td>¦<span class=lineno>1</span>¦<blockquote>¦</blockquote>¦<dl>¦<dt>a</dt>¦<dd>¦</dd>¦</dl>"
+  ),
+  ...tokens(
+    "<dt class=sig>¦<a class=headerlink href=#a>#</a>¦<h2 id=a>A</h2>¦<a href=#a>A</a>¦<a href=/b>B</a>"
+  ),
+  ...tokens(
+    "<a aria-label=skip href=/x>¦<div aria-label=skip>¦</a>¦<div class=page-feedback>¦<div class=footnote>"
+  ),
+  ...tokens(
+    "<a role=doc-backlink href=#b>b</a>¦<svg><text>a</text><text>b</text></svg>¦<ruby>¦<rt>r</rt>¦</ruby>"
+  ),
+  ...tokens(
+    "<fieldset>¦<legend>L</legend>¦</fieldset>¦<form>¦</form>¦<input>¦<button aria-expanded=false>B</button>"
+  ),
+  ...tokens(
+    "<div hidden class=panel>¦<div id=header>¦<div id=content>¦<div class=nav>¦<section>¦</section>¦<ul>"
+  ),
+  ...tokens(
+    "<h1>H</h1>¦<time>2026-01-01</time>¦<details>¦<summary>S</summary>¦</details>¦</ul>¦</span>¦<ol>¦</ol>"
+  ),
+  ...tokens("word ¦Some words of a sentence. ¦ ¦\n¦.git ¦Edit this page¦<div>¦</main>¦<img src=x alt=y>¦<li>")
+]
 const addresses = tokens("https://a.example/¦http://b.example¦/¦a¦b¦*¦?¦#¦%20¦%¦é¦.¦..¦-¦?x=1&y=2¦docs/¦[¦\\")
 const globs = tokens("*¦**¦?¦a¦b¦/¦docs¦https://a.example/¦.¦[ab]¦é")
 const robots = tokens(
@@ -101,6 +148,17 @@ export const siteKinds: ReadonlyArray<Kind> = [
         const [head, body] = inHead ? [grown(factor), ""] : ["", grown(factor)]
         return `<!doctype html><html><head><title>T</title>${head}</head><body><p>Some words.</p>${body}</body></html>`
       })
+    },
+    { url: "https://a.example/x" }
+  ),
+  documents(
+    ["page of documentation", site, 1],
+    (random) => {
+      const grown = textOf(random, generated)
+      return bytesOf(
+        (factor) =>
+          `<!doctype html><html><head><title>T</title></head><body><p>Some words.</p>${grown(factor)}</body></html>`
+      )
     },
     { url: "https://a.example/x" }
   )

@@ -57,6 +57,8 @@ const selectors = [
   'p[title="a, b"], .note p, #one',
   "p, div .note, [title], section > p",
   ".note + p",
+  "p + .other, div + section > p",
+  "section p + p",
   "p ~ .other",
   "p:not(.note)",
   "div:not(.note, [title])",
