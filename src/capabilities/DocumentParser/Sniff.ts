@@ -83,6 +83,7 @@ const extensionOf = (name: string | undefined): string =>
   /\.([a-z0-9]{1,10})$/i.exec(name ?? "")?.[1]?.toLowerCase() ?? ""
 
 const pageStart = /^(?:<!doctype html|<html[\s>]|<head[\s>]|<body[\s>])/i
+const drawingStart = /^(?:<!doctype svg|<svg)[\s>]/i
 const blockTag = /<(?:p|div|h[1-6]|table|ul|ol|section|article|main|span|a|br)[\s/>]/i
 
 /** The text without byte order mark, XML declaration and comments before the root. */
@@ -148,8 +149,12 @@ const isHtml = (text: string, extension: string, declared: string): boolean => {
   if (isDeclaredMarkdown(extension, declared)) return false
   const isDeclared =
     ["html", "htm", "xhtml"].includes(extension) || /^(?:text\/html|application\/xhtml)/.test(declared)
-  return (isDeclared || root.startsWith("<")) && blockTag.test(root)
+  return (isDeclared || (root.startsWith("<") && !drawingStart.test(root))) && blockTag.test(root)
 }
+
+/** Markup of an SVG drawing, which has no text to quote. */
+const isDrawing = (sniffed: Sniffed): boolean =>
+  sniffed.kind === "text" && drawingStart.test(withoutProlog(sniffed.text))
 
 const sniffText = ({ bytes, fileName, contentType }: ParseRequest): Sniffed => {
   const declared = mediaTypeOf(contentType)
@@ -206,5 +211,6 @@ export const sniff = (
       return yield* unsupported(found?.mime ?? "application/octet-stream")
     }
     if (bytes.length > maxCharacters * maxMarkupRatio) return yield* tooLong
-    return sniffText(request)
+    const sniffed = sniffText(request)
+    return isDrawing(sniffed) ? yield* unsupported("image/svg+xml") : sniffed
   })

@@ -313,6 +313,13 @@ layer(inline)("DocumentParser, what cannot be read", (it) => {
       /image/
     ],
     [
+      "a drawing",
+      () =>
+        '<?xml version="1.0"?>\n<!-- A plan -->\n<svg xmlns="http://www.w3.org/2000/svg"><a href="/x"><text>Hall</text></a></svg>',
+      "unsupported_type",
+      /svg.*PNG/
+    ],
+    [
       "unknown bytes",
       () => new Uint8Array(4_000).map((_, place) => (place * 7) % 16),
       "unsupported_type",
@@ -328,6 +335,18 @@ layer(inline)("DocumentParser, what cannot be read", (it) => {
       })
     )
   }
+
+  it.effect("A page, a Markdown file or other markup that begins with a drawing is read", () =>
+    Effect.gen(function* () {
+      const drawing = "<svg><path d='M0 0'/></svg>"
+      const page = yield* parse({ bytes: `${drawing}<p>Words of the page.</p>`, fileName: "a.html" })
+      expect(page.content).toContain("Words of the page.")
+      const text = yield* parse({ bytes: `${drawing}\n\nWords of the text.`, fileName: "README.md" })
+      expect(text.content).toContain("Words of the text.")
+      const markup = yield* parse({ bytes: "<svgs><name>Words</name></svgs>" })
+      expect(markup.content).toContain("Words")
+    })
+  )
 
   it.effect("A PDF that breaks off keeps what can be saved or fails as malformed", () =>
     Effect.gen(function* () {
