@@ -139,6 +139,7 @@ const measureDocumentation = async (folder, repositories) => {
         JSON.stringify({ question, expectSources, expectFacts })
       )
     figures[repository] = await measure(documents, [...cases, ...offTopicOf(ownQuestionsFolder)])
+    console.log(`${repository}: ${JSON.stringify(figures[repository])}`)
   }
   const sums = {}
   for (const row of Object.values(figures))

@@ -1,25 +1,16 @@
 /** The tenant's agents. */
-import { infiniteQueryOptions, queryOptions } from "@tanstack/react-query"
+import { queryOptions } from "@tanstack/react-query"
 import type { Agent as Declared, CreateAgent, PatchAgent } from "../../../domain/agents/Agent.ts"
 import type { AgentPage, AgentProblems, OneAgent } from "../../../http/hosted/agents/AgentsApi.ts"
 import type { AgentVersionPage, OneAgentVersion } from "../../../http/hosted/agents/AgentVersionsApi.ts"
 import type { Models } from "../../../http/hosted/agents/ModelsApi.ts"
 import type { LatestRun } from "../../../http/hosted/conversations/InboxViewApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, pagesOf } from "./Client.ts"
 import { atLeast, type User } from "./Session.ts"
 
 export type Agent = typeof Declared.Encoded
 
-export const agents = infiniteQueryOptions({
-  queryKey: ["agents"],
-  queryFn: ({ pageParam, signal }) =>
-    call<typeof AgentPage.Encoded>("GET", "/api/agents", {
-      query: { limit: 100, cursor: pageParam },
-      signal
-    }),
-  initialPageParam: firstPage(),
-  getNextPageParam: ({ nextCursor }) => nextCursor
-})
+export const agents = pagesOf<typeof AgentPage.Encoded>(["agents"], "/api/agents", { limit: 100 })
 
 export const agent = (id: string) =>
   queryOptions({
@@ -42,16 +33,7 @@ export const patchAgent = (id: string, version: number, patch: typeof PatchAgent
 export type AgentVersion = (typeof AgentVersionPage.Encoded)["versions"][number]
 
 const versionPages = (id: string, queryKey: ReadonlyArray<string>, limit: number) =>
-  infiniteQueryOptions({
-    queryKey,
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof AgentVersionPage.Encoded>("GET", `/api/agents/${id}/versions`, {
-        query: { limit, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
-  })
+  pagesOf<typeof AgentVersionPage.Encoded>(queryKey, `/api/agents/${id}/versions`, { limit })
 
 /** For the list of versions. Pages are small, because each row requests its version. */
 export const agentVersions = (id: string) => versionPages(id, ["agents", id, "versions"], 20)

@@ -1,12 +1,11 @@
 /** An agent's accounts at messaging providers. */
-import { infiniteQueryOptions } from "@tanstack/react-query"
 import type {
   ChannelConfiguration,
   CreateChannel,
   PatchChannel
 } from "../../../domain/channels/ChannelConfiguration.ts"
 import type { ChannelPage } from "../../../http/hosted/channels/ChannelsApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, pagesOf } from "./Client.ts"
 
 export const providers = ["whatsapp", "messenger", "telegram", "slack", "email"] as const
 export type Provider = (typeof providers)[number]
@@ -22,15 +21,8 @@ export type SenderRule = (typeof senderRules)[number]
 export type Channel = typeof ChannelConfiguration.Encoded
 
 export const channels = (agentId: string) =>
-  infiniteQueryOptions({
-    queryKey: ["agents", agentId, "channels"],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof ChannelPage.Encoded>("GET", `/api/agents/${agentId}/channels`, {
-        query: { limit: 100, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
+  pagesOf<typeof ChannelPage.Encoded>(["agents", agentId, "channels"], `/api/agents/${agentId}/channels`, {
+    limit: 100
   })
 
 export const createChannel = (agentId: string, body: typeof CreateChannel.Encoded) =>

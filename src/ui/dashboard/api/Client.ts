@@ -1,4 +1,5 @@
 /** Requests to the routes of the dashboard, with the session cookie. Results are without the envelope. */
+import { infiniteQueryOptions, type QueryKey } from "@tanstack/react-query"
 import type { ErrorCode } from "../../../domain/Errors.ts"
 import type { FailureBody } from "../../../http/Envelope.ts"
 
@@ -96,3 +97,17 @@ export const call = async <A, B = never>(
 
 /** The cursor of a list's first page. */
 export const firstPage = (): string | null => null
+
+/** A list that is read page by page. `query` is sent with the cursor. */
+export const pagesOf = <A extends { readonly nextCursor: string | null }>(
+  queryKey: QueryKey,
+  path: string,
+  query: Query = {}
+) =>
+  infiniteQueryOptions({
+    queryKey,
+    queryFn: ({ pageParam, signal }) =>
+      call<A>("GET", path, { query: { ...query, cursor: pageParam }, signal }),
+    initialPageParam: firstPage(),
+    getNextPageParam: ({ nextCursor }) => nextCursor
+  })

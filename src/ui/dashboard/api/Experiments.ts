@@ -12,7 +12,7 @@ import type {
   OneThreshold,
   ReportedExperiment
 } from "../../../http/hosted/agents/ExperimentsApi.ts"
-import { ApiError, call, firstPage } from "./Client.ts"
+import { ApiError, call, firstPage, pagesOf } from "./Client.ts"
 
 export type Experiment = typeof Declared.Encoded
 export type ExperimentResult = (typeof ExperimentResultPage.Encoded)["results"][number]
@@ -47,16 +47,11 @@ export const experimentReport = (id: string) =>
   })
 
 export const experimentResults = (id: string) =>
-  infiniteQueryOptions({
-    queryKey: ["experiments", id, "results"],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof ExperimentResultPage.Encoded>("GET", `/api/experiments/${id}/results`, {
-        query: { limit: 50, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
-  })
+  pagesOf<typeof ExperimentResultPage.Encoded>(
+    ["experiments", id, "results"],
+    `/api/experiments/${id}/results`,
+    { limit: 50 }
+  )
 
 export const startExperiment = (agentId: string, body: typeof StartExperiment.Encoded) =>
   call<typeof OneExperiment.Encoded, typeof StartExperiment.Encoded>(

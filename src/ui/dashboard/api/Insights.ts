@@ -1,5 +1,5 @@
 /** Failed turns, grouped by question, and measures of all turns. */
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
+import { keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type {
   InsightGroup as Group,
   InsightPage,
@@ -8,7 +8,7 @@ import type {
   MeasuresReport as Report,
   FailureKind as Kind
 } from "../../../domain/conversations/Insights.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, pagesOf } from "./Client.ts"
 
 export type InsightGroup = typeof Group.Encoded
 export type Measures = typeof Measured.Encoded
@@ -17,16 +17,7 @@ export type MeasuresReport = typeof Report.Encoded
 export type FailureKind = typeof Kind.Encoded
 
 export const insights = (agentId: string | undefined) =>
-  infiniteQueryOptions({
-    queryKey: ["insights", agentId],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof InsightPage.Encoded>("GET", "/api/insights", {
-        query: { agentId, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
-  })
+  pagesOf<typeof InsightPage.Encoded>(["insights", agentId], "/api/insights", { agentId })
 
 export const measures = (agentId: string | undefined) =>
   queryOptions({

@@ -1,10 +1,9 @@
 /** API keys of an agent. */
-import { infiniteQueryOptions } from "@tanstack/react-query"
 import type { CanonicalPermission } from "../../../domain/accounts/Access.ts"
 import type { ApiKey, CreateAgentKey, PatchKey } from "../../../domain/accounts/ApiKey.ts"
 import type { RateLimit as Limit } from "../../../domain/accounts/RateLimit.ts"
 import type { KeyPage, MadeKey } from "../../../http/hosted/accounts/KeysApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, pagesOf } from "./Client.ts"
 
 /** Permissions offered for a key: without `skill_fetch` and `*`. */
 export type OfferedPermission = Exclude<CanonicalPermission, "skill_fetch" | "*">
@@ -12,16 +11,7 @@ export type RateLimit = typeof Limit.Encoded
 export type Key = typeof ApiKey.Encoded
 
 export const keys = (agentId: string) =>
-  infiniteQueryOptions({
-    queryKey: ["agents", agentId, "keys"],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof KeyPage.Encoded>("GET", `/api/agents/${agentId}/keys`, {
-        query: { limit: 50, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
-  })
+  pagesOf<typeof KeyPage.Encoded>(["agents", agentId, "keys"], `/api/agents/${agentId}/keys`, { limit: 50 })
 
 /** Only this answer contains the secret. */
 export const createKey = (agentId: string, body: typeof CreateAgentKey.Encoded) =>

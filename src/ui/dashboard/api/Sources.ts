@@ -21,7 +21,7 @@ import type {
   SourcePage,
   SyncRequest
 } from "../../../http/public/knowledge/SourcesApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, firstPage, pagesOf } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 
 export type SourceType = typeof Type.Encoded
@@ -109,18 +109,14 @@ export const outcomes = membersOf<Outcome>({
 })
 
 /** `job` identifies the job and its state. The report is read again if either changes. */
-export const crawl = (id: string, outcome: Outcome | "all", job: string) =>
-  infiniteQueryOptions({
-    queryKey: ["sources", "one", id, "crawl", outcome, job],
-    placeholderData: keepPreviousData,
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof CrawlReport.Encoded>("GET", `/api/sources/${id}/crawl`, {
-        query: { limit: 100, cursor: pageParam, outcome: outcome === "all" ? undefined : outcome },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
-  })
+export const crawl = (id: string, outcome: Outcome | "all", job: string) => ({
+  ...pagesOf<typeof CrawlReport.Encoded>(
+    ["sources", "one", id, "crawl", outcome, job],
+    `/api/sources/${id}/crawl`,
+    { limit: 100, outcome: outcome === "all" ? undefined : outcome }
+  ),
+  placeholderData: keepPreviousData
+})
 
 export const dryRun = (body: typeof DryRunRequest.Encoded) =>
   call<typeof DryRun.Encoded, typeof DryRunRequest.Encoded>("POST", "/api/sources/dry-run", { body })

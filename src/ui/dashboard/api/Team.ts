@@ -1,5 +1,4 @@
 /** The people who work with the dashboard. */
-import { infiniteQueryOptions } from "@tanstack/react-query"
 import type {
   ChoosePassword,
   CreateUser,
@@ -8,22 +7,13 @@ import type {
   PatchUser
 } from "../../../domain/accounts/Team.ts"
 import type { InvitedMember, MemberPage, OneMember } from "../../../http/hosted/accounts/UsersApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, pagesOf } from "./Client.ts"
 import type { Role } from "./Session.ts"
 
 export type Member = typeof Declared.Encoded
 export type Invitation = typeof Made.Encoded
 
-export const members = infiniteQueryOptions({
-  queryKey: ["team"],
-  queryFn: ({ pageParam, signal }) =>
-    call<typeof MemberPage.Encoded>("GET", "/api/users", {
-      query: { limit: 100, cursor: pageParam },
-      signal
-    }),
-  initialPageParam: firstPage(),
-  getNextPageParam: ({ nextCursor }) => nextCursor
-})
+export const members = pagesOf<typeof MemberPage.Encoded>(["team"], "/api/users", { limit: 100 })
 
 export const invite = (email: string, role: Role) =>
   call<typeof InvitedMember.Encoded, typeof CreateUser.Encoded>("POST", "/api/users", {

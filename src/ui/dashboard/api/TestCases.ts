@@ -1,5 +1,4 @@
 /** Test cases of an agent. */
-import { infiniteQueryOptions } from "@tanstack/react-query"
 import type {
   ImportTestCases,
   TestCase as Declared,
@@ -7,22 +6,15 @@ import type {
   TestCaseFromRun
 } from "../../../domain/agents/TestCase.ts"
 import type { TestCasePage } from "../../../http/hosted/agents/TestCasesApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, pagesOf } from "./Client.ts"
 
 export type TestCase = typeof Declared.Encoded
 export type TestCaseInput = typeof TestCaseFields.Encoded
 type CaseFile = typeof ImportTestCases.Encoded
 
 export const testCases = (agentId: string) =>
-  infiniteQueryOptions({
-    queryKey: ["agents", agentId, "cases"],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof TestCasePage.Encoded>("GET", `/api/agents/${agentId}/cases`, {
-        query: { limit: 50, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
+  pagesOf<typeof TestCasePage.Encoded>(["agents", agentId, "cases"], `/api/agents/${agentId}/cases`, {
+    limit: 50
   })
 
 export const createTestCase = (agentId: string, body: TestCaseInput) =>

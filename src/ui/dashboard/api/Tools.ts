@@ -1,5 +1,4 @@
 /** Tools that an agent may call. */
-import { infiniteQueryOptions } from "@tanstack/react-query"
 import type {
   Binding as Bound,
   CreateTool,
@@ -9,7 +8,7 @@ import type {
 import type { ToolTrial, ToolTrialRequest } from "../../../domain/agents/ToolTrial.ts"
 import type { ToolSignInProblem } from "../../../domain/agents/ToolConnection.ts"
 import type { BegunConnection, ToolPage } from "../../../http/hosted/agents/ToolsApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, pagesOf } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 
 export type Tool = typeof Declared.Encoded
@@ -37,15 +36,8 @@ export type Grant = NonNullable<Tool["auth"]["grant"]>
 export type SignInProblem = typeof ToolSignInProblem.Encoded
 
 export const tools = (agentId: string) =>
-  infiniteQueryOptions({
-    queryKey: ["agents", agentId, "tools"],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof ToolPage.Encoded>("GET", `/api/agents/${agentId}/tools`, {
-        query: { limit: 100, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
+  pagesOf<typeof ToolPage.Encoded>(["agents", agentId, "tools"], `/api/agents/${agentId}/tools`, {
+    limit: 100
   })
 
 export const createTool = (agentId: string, body: ToolInput) =>

@@ -1,5 +1,4 @@
 /** Webhook endpoints of the tenant. */
-import { infiniteQueryOptions } from "@tanstack/react-query"
 import type {
   CreateWebhook,
   EventType as DeclaredType,
@@ -13,7 +12,7 @@ import type {
   TestedWebhook,
   WebhookPage
 } from "../../../http/hosted/events/WebhooksApi.ts"
-import { call, firstPage } from "./Client.ts"
+import { call, pagesOf } from "./Client.ts"
 import { membersOf } from "./membersOf.ts"
 
 export type Webhook = typeof Declared.Encoded
@@ -38,24 +37,11 @@ export const eventTypes = membersOf<EventType>({
 
 const root = "/api/webhook-endpoints"
 
-export const webhooks = infiniteQueryOptions({
-  queryKey: ["webhooks"],
-  queryFn: ({ pageParam, signal }) =>
-    call<typeof WebhookPage.Encoded>("GET", root, { query: { limit: 100, cursor: pageParam }, signal }),
-  initialPageParam: firstPage(),
-  getNextPageParam: ({ nextCursor }) => nextCursor
-})
+export const webhooks = pagesOf<typeof WebhookPage.Encoded>(["webhooks"], root, { limit: 100 })
 
 export const deliveries = (id: string) =>
-  infiniteQueryOptions({
-    queryKey: ["webhooks", id, "deliveries"],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof DeliveryPage.Encoded>("GET", `${root}/${id}/deliveries`, {
-        query: { limit: 50, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
+  pagesOf<typeof DeliveryPage.Encoded>(["webhooks", id, "deliveries"], `${root}/${id}/deliveries`, {
+    limit: 50
   })
 
 /** Only this answer contains the secret. */

@@ -1,23 +1,13 @@
 /** Answers that used passages that have since changed or been removed, and their replay. */
-import { infiniteQueryOptions } from "@tanstack/react-query"
 import type { ImpactAnswer as Answer, ImpactPage, ReplayImpact } from "../../../../domain/knowledge/Impact.ts"
 import type { OneExperiment } from "../../../../http/hosted/agents/ExperimentsApi.ts"
-import { call, firstPage } from "../Client.ts"
+import { call, pagesOf } from "../Client.ts"
 
 export type ImpactAnswer = typeof Answer.Encoded
 
 /** The most frequent first. */
 export const impact = (agentId: string) =>
-  infiniteQueryOptions({
-    queryKey: ["agents", agentId, "impact"],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof ImpactPage.Encoded>("GET", `/api/agents/${agentId}/impact`, {
-        query: { cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
-  })
+  pagesOf<typeof ImpactPage.Encoded>(["agents", agentId, "impact"], `/api/agents/${agentId}/impact`)
 
 /** Returns at once. The most frequent answers are replayed in the background, each once. */
 export const replayImpact = (agentId: string) =>

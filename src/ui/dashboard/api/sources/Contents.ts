@@ -1,5 +1,5 @@
 /** The content of a source: documents, passages, citing turns, and exclusions. */
-import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query"
+import { keepPreviousData, queryOptions } from "@tanstack/react-query"
 import type {
   Passage as DeclaredPassage,
   PassageSearch,
@@ -12,36 +12,27 @@ import type {
   ExcludedPassage,
   FoundPassages
 } from "../../../../http/hosted/knowledge/ContentsApi.ts"
-import { call, firstPage } from "../Client.ts"
+import { call, pagesOf } from "../Client.ts"
 
 export type SourceDocument = typeof DeclaredDocument.Encoded
 export type Passage = typeof DeclaredPassage.Encoded
 
 /** `synced` identifies the sync that read the documents. Another sync makes the query fetch them again. */
-export const documents = (sourceId: string, q: string, synced: string) =>
-  infiniteQueryOptions({
-    queryKey: ["sources", "one", sourceId, "documents", q, synced],
-    placeholderData: keepPreviousData,
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof DocumentPage.Encoded>("GET", `/api/sources/${sourceId}/documents`, {
-        query: { q, limit: 50, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
-  })
+export const documents = (sourceId: string, q: string, synced: string) => ({
+  ...pagesOf<typeof DocumentPage.Encoded>(
+    ["sources", "one", sourceId, "documents", q, synced],
+    `/api/sources/${sourceId}/documents`,
+    { q, limit: 50 }
+  ),
+  placeholderData: keepPreviousData
+})
 
 export const document = (sourceId: string, id: string) =>
-  infiniteQueryOptions({
-    queryKey: ["sources", "one", sourceId, "document", id],
-    queryFn: ({ pageParam, signal }) =>
-      call<typeof DocumentContent.Encoded>("GET", `/api/sources/${sourceId}/documents/${id}`, {
-        query: { limit: 50, cursor: pageParam },
-        signal
-      }),
-    initialPageParam: firstPage(),
-    getNextPageParam: ({ nextCursor }) => nextCursor
-  })
+  pagesOf<typeof DocumentContent.Encoded>(
+    ["sources", "one", sourceId, "document", id],
+    `/api/sources/${sourceId}/documents/${id}`,
+    { limit: 50 }
+  )
 
 export const citations = (sourceId: string, passageId: string) =>
   queryOptions({
