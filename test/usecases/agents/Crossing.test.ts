@@ -15,7 +15,7 @@ import { PasskeyId } from "../../../src/domain/accounts/Passkey.ts"
 import { CorrectionId } from "../../../src/domain/agents/Correction.ts"
 import { ToolDefinition, ToolId } from "../../../src/domain/agents/Tool.ts"
 import { WebhookId } from "../../../src/domain/events/Webhook.ts"
-import { ChannelId, ConversationId, EndUserId, KeyId, MessageId, UserId } from "../../../src/domain/Ids.ts"
+import { ChannelId, ConversationId, EndUserId, MessageId, UserId } from "../../../src/domain/Ids.ts"
 import { responseOfFailure } from "../../../src/http/server/Boundary.ts"
 import { PasskeyStore } from "../../../src/store/accounts/Passkeys.ts"
 import { ScimStore } from "../../../src/store/accounts/Scim.ts"
@@ -180,7 +180,7 @@ serverLive("Beside the deletion of its agent", (it) => {
       const invitation = {
         fingerprint: bytes,
         by: userId,
-        role: "member",
+        role: "agent",
         lifetime: Duration.hours(1)
       } as const
       type Addition = (
@@ -230,7 +230,7 @@ serverLive("Beside the deletion of its agent", (it) => {
         yield* reset
         const scope = yield* Effect.flatMap(Fixtures.agent(), Fixtures.key)
         const { agentId, tenantId } = scope
-        yield* sql`insert into users (tenant_id, id, email, role) values (${tenantId}, ${userId}, 'a@b.example', 'member')`
+        yield* sql`insert into users (tenant_id, id, email, role) values (${tenantId}, ${userId}, 'a@b.example', 'agent')`
         yield* sql`insert into scim_groups (tenant_id, id, name) values (${tenantId}, 'grp_1', 'Staff')`
         yield* sql`
           insert into webhook_endpoints (id, tenant_id, url, events, payload, secret)
