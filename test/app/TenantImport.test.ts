@@ -40,7 +40,8 @@ const moves = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`select * from ten
 const leaveMove = (tenantId: TenantId, archive: string) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const { id } = JSON.parse(Fs.readFileSync(Path.join(archive, "manifest.json"), "utf8"))
+    const { manifest } = JSON.parse(Fs.readFileSync(Path.join(archive, "manifest.json"), "utf8"))
+    const { id } = JSON.parse(manifest)
     yield* sql`
       insert into tenant_moves (tenant, move, role, state, handovers, driver)
       values (${tenantId}, ${id}, 'destination', 'serving', 1, 'killed')`
