@@ -218,7 +218,6 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
       const writeTables = Effect.gen(function* () {
         yield* sendOriginals(side, folder)
         const arrived = new Set((yield* side.ask(new Wire.Parts())).parts.map(Manifest.partKey))
-        let rows = 0
         for (const table of tables) {
           const parts = manifest.parts.filter((part) => part.table === table.table)
           yield* Effect.forEach(
@@ -228,15 +227,14 @@ export const importTenant = Effect.fn("Backup.importTenant")(function* (
           )
           const count = yield* verifyRows(id, table, parts)
           yield* ArchivedStore.reportCount(table.table, count)
-          rows += count
         }
         yield* writeLists(side, driver, folder, manifest)
         yield* side.ask(new Wire.Serve({ driver, handovers: 1 }))
-        return rows
       })
       // An earlier command that was killed after this point has stored everything.
-      const rows = state === "serving" ? 0 : yield* writeTables
+      if (state !== "serving") yield* writeTables
       yield* side.ask(new Wire.Forget({ driver }))
+      const { rows } = RowTexts.sumOfDigests(manifest.parts)
       const totals: ArchivedStore.Totals = { rows, originals: manifest.originals.count, missing: 0 }
       return totals
     }).pipe(
@@ -272,11 +270,17 @@ export const discardImport = Effect.fn("Backup.discardImport")(function* (
     1,
     Effect.gen(function* () {
       const side = yield* localSide("database", id)
-      const { move } = yield* side.ask(new Wire.Facts())
-      if (move === null || move.move !== manifest.id || move.state !== "away")
+      const { move } = yield* side.ask(new Wire.Progress())
+      if (move === null || move.move !== manifest.id)
         return yield* new ArchiveError({ message: "No import of this archive was begun here." })
       const driver = randomBytes(24).toString("base64url")
       yield* side.ask(new Wire.Begin({ driver, move: manifest.id, role: "destination", servedAt: null }))
+      if (move.state !== "away") {
+        yield* side.ask(new Wire.Forget({ driver }))
+        return yield* new ArchiveError({
+          message: "The tenant is served here already: the import was complete. Nothing was removed."
+        })
+      }
       return yield* discardMove(side, driver)
     })
   )

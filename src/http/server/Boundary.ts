@@ -46,6 +46,7 @@ import { isExecutedOnce } from "../manage/IdempotentRequests.ts"
 import * as OpenAiError from "../OpenAiError.ts"
 import * as ScimProblem from "../scim/Problem.ts"
 import * as Issues from "./Issues.ts"
+import { missingReference } from "./MissingReference.ts"
 import { isOutage, isTenantMoving } from "../../concurrency/DatabaseOutage.ts"
 import * as RepeatedRefusals from "./RepeatedRefusals.ts"
 import * as RequestId from "./RequestId.ts"
@@ -124,7 +125,7 @@ const codedErrorOf = (cause: Cause.Cause<unknown>): Option.Option<CodedError> =>
   if (thrown instanceof HttpServerError.RequestError || thrown instanceof Multipart.MultipartError) {
     return Option.some(unreadableRequest(thrown.cause))
   }
-  return Option.none()
+  return Option.fromNullable(missingReference(thrown))
 }
 
 const isRouteNotFound = (cause: Cause.Cause<unknown>) =>

@@ -56,6 +56,8 @@ let mailing: Effect.Effect<void> = Effect.void
 /** What the receiver says to each call; then it takes everything. */
 let answers: Array<Receiver> = []
 
+const masterSecret = "a master secret of these tests, long enough"
+
 const outside = Layer.mergeAll(
   Layer.succeed(OutboundHttp, {
     fetch: (request) =>
@@ -97,7 +99,7 @@ const webhooks = Layer.mergeAll(
       EndUserStore.Default,
       SqlAudit.layerSql,
       outside,
-      DerivedKeys.layer([Redacted.make("a master secret of these tests, long enough")])
+      DerivedKeys.layer([Redacted.make(masterSecret)])
     )
   )
 )
@@ -327,6 +329,58 @@ eachEngineLive("Webhook events", (it, engine) => {
         ])
       })
     )
+  )
+
+  it.effect.skipIf(engine === "embedded")("that were refused are counted once after a deadlock", () =>
+    onFreshData(
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const scope = yield* Fixtures.agent()
+        yield* endpoint(scope, ["turn.settled"])
+        yield* turn(scope)
+        answers = [answering(500)]
+        // As the deletion of the agent does, while the failed call holds the webhook.
+        yield* crossing(
+          {
+            first: sql`select from webhook_deliveries where tenant_id = ${scope.tenantId} for update`,
+            second: sql`select from webhook_endpoints where tenant_id = ${scope.tenantId} for update`,
+            waiting: "set failures = failures + 1"
+          },
+          attemptAll
+        )
+        expect(calls).toHaveLength(1)
+        expect(yield* sql`select failures from webhook_endpoints`).toEqual([{ failures: 1 }])
+        expect(yield* sql`select status, attempts, answer_status from webhook_deliveries`).toEqual([
+          { status: "pending", attempts: 1, answer_status: 500 }
+        ])
+      })
+    )
+  )
+
+  it.effect(
+    "that wait while the webhook's secret and the master secret are rotated are sent and signed",
+    () =>
+      onFreshData(
+        Effect.gen(function* () {
+          const scope = yield* Fixtures.agent()
+          const { id, secret } = yield* endpoint(scope, ["turn.settled"])
+          yield* turn(scope)
+          answers = [silent]
+          yield* attemptAll
+          const rotated = Redacted.value((yield* (yield* WebhookEndpoints).rotate(scope, id)).secret)
+          // The next process has another master secret, and the earlier one as well.
+          const masters = DerivedKeys.layer([
+            Redacted.make("the next master secret of these tests, long enough"),
+            Redacted.make(masterSecret)
+          ])
+          yield* attemptAll.pipe(
+            Effect.provide(Layer.fresh(WebhookDelivery.Default).pipe(Layer.provide(masters)))
+          )
+          for (const each of [secret, rotated])
+            new Verifier(each).verify(String(calls[1]?.body), { ...calls[1]?.headers })
+          expect(yield* deliveries).toMatchObject([{ status: "delivered", attempts: 2 }])
+        })
+      )
   )
 
   it.effect("report a handoff after its turn, a takeover, a human's messages, and sources", () =>

@@ -88,7 +88,7 @@ const read = (folder: string, { discard, keyFile, streams }: ImportFlags) =>
   }).pipe(
     Effect.onInterrupt(() =>
       noteIfInterrupted(
-        "The tenant is not served here yet. Run the same command again to continue, or with --discard to remove what was stored."
+        "Run the same command again to continue, or with --discard to remove what was stored."
       )
     ),
     Effect.mapError(commandFailed)

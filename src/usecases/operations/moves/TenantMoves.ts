@@ -29,6 +29,9 @@ const invalidValues = () => new ValidationError({ message: "The database does no
 /** False for errors that a retry does not change: missing privileges, unsupported features. */
 const isRetryable = (sqlState: string | null) => !/^(?:42|0A)/u.test(sqlState ?? "")
 
+/** True for an import whose tenant is served. Its command was killed before it ended the move. */
+const isServedImport = ({ servedAt, state }: Wire.Move) => servedAt === null && state === "serving"
+
 export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operations/TenantMoves", {
   dependencies: [TenantRows.Default, HeldJobs.Default, MoveGuards.Default, MoveStore.Default],
   effect: Effect.gen(function* () {
@@ -51,17 +54,31 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
     const facts = (tenantId: TenantId) =>
       Effect.gen(function* () {
         const all = yield* rows.tables
+        const move = yield* moves.find(tenantId)
         return {
           migrations: yield* Effect.orDie(withSql(Tables.migrationsApplied)),
           tables: all.map(({ columns, table, types }) => ({ table, columns, types })),
           name: yield* nameOf(tenantId),
-          move: Option.getOrNull(yield* moves.find(tenantId))
+          // Another command has no other side of an import to end it with. Its move ends the import.
+          move: Option.getOrNull(Option.filter(move, (found) => !isServedImport(found)))
         }
+      })
+
+    /** Deletes the move, with its triggers and what it holds. */
+    const end = (tenantId: TenantId) =>
+      Effect.gen(function* () {
+        // No job is held from here on.
+        yield* Effect.orDie(guards.remove(tenantId))
+        yield* rows.release(tenantId)
+        return yield* moves.forget(tenantId)
       })
 
     /** Begins a move, or continues it. Both sides note who drives it before anything is copied. */
     const begin = Effect.fn("TenantMoves.begin")(function* (tenantId: TenantId, request: Wire.Begin) {
-      const existing = yield* moves.find(tenantId)
+      const found = yield* moves.find(tenantId)
+      const isOver = Option.exists(found, (known) => isServedImport(known) && known.move !== request.move)
+      if (isOver) yield* end(tenantId)
+      const existing = isOver ? Option.none() : found
       const isThere = (yield* nameOf(tenantId)) !== null
       if (Option.isNone(existing) && request.role === "origin" && !isThere) return yield* noSuch("tenant")
       if (Option.isNone(existing) && request.role === "destination" && isThere)
@@ -207,16 +224,8 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
           return yield* new Conflict({ message: "The move of the tenant is not over here." })
         // A running job fails and is then held, by the triggers that are removed below.
         if (!isServed && (yield* jobs.countRunning(tenantId)) > 0) return { changed: false }
-        return yield* requireDriver(
-          tenantId,
-          driver,
-          Effect.gen(function* () {
-            // No job is held from here on.
-            yield* Effect.orDie(guards.remove(tenantId))
-            yield* rows.release(tenantId)
-            return { changed: yield* moves.forget(tenantId) }
-          })
-        )
+        const ended = yield* requireDriver(tenantId, driver, end(tenantId))
+        return { changed: ended }
       })
 
     /**
@@ -238,7 +247,8 @@ export class TenantMoves extends Effect.Service<TenantMoves>()("usecases/operati
       if (isAway || (yield* nameOf(tenantId)) === null) return
       const by = { tenantId, actor: { type: "operator", id: "operator" }, requestId } as const
       const recordAction = (action: string) => Effect.ignore(audit.record(by, action, tenantId))
-      if (_tag === "Begin" && Option.isNone(before)) yield* recordAction("tenant.begin_move")
+      const isSame = Option.exists(before, ({ move }) => Option.exists(now, (known) => known.move === move))
+      if (_tag === "Begin" && !isSame) yield* recordAction("tenant.begin_move")
       if (_tag === "Serve") yield* isImport ? recordAction("tenant.import") : recordAction("tenant.move")
       if (_tag === "Forget" && !isImport) yield* recordAction("tenant.end_move")
     })

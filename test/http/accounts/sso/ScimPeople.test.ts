@@ -180,6 +180,29 @@ layer(Server, { excludeTestServices: true })("Provisioning of people by SCIM", (
     })
   )
 
+  it.effect("assigns the conversations of a deactivated user to nobody, and no others", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const { ask } = yield* provisionedTenant()
+      const made = [
+        yield* ask("POST", "/Users", entraUser("ada@acme.example")),
+        yield* ask("POST", "/Users", entraUser("bob@acme.example"))
+      ]
+      const ids = made.map(({ body }) => String(body.id))
+      yield* sql`update users set role = 'agent' where id in ${sql.in(ids)}`
+      yield* sql`insert into agents (tenant_id, id, name) select tenant_id, 'agt_1', 'A' from users where id = ${ids[0] ?? ""}`
+      yield* sql`insert into end_users (tenant_id, id) select tenant_id, 'usr_1' from agents where id = 'agt_1'`
+      yield* sql`
+        insert into conversations (id, tenant_id, agent_id, end_user_id, channel, assignee_id)
+        select 'cnv_' || u.email, tenant_id, 'agt_1', 'usr_1', 'widget', u.id from users u where u.id in ${sql.in(ids)}`
+      const off = yield* ask("PATCH", `/Users/${ids[0]}`, patch({ op: "replace", value: { active: false } }))
+      expect([off.status, off.body.active]).toEqual([200, false])
+      expect(
+        yield* sql`select assignee_id as "assignee" from conversations where agent_id = 'agt_1' order by id`
+      ).toEqual([{ assignee: null }, { assignee: ids[1] }])
+    })
+  )
+
   it.scoped("refuses single sign-on to a deactivated user too", () =>
     Effect.gen(function* () {
       const provider = yield* fakeProvider
