@@ -205,6 +205,9 @@ const bindingProblem = ({ http, bindings }: ToolDefinition): string | undefined 
   return undefined
 }
 
+/** True if the tool connects with its client's own credentials, without a user. */
+export const isMachine = ({ auth }: ToolDefinition): boolean => auth.grant === "client_credentials"
+
 /**
  * The settings for which a connection by OAuth was made. If the tool's differ, it has to be connected again. Undefined
  * for a tool without OAuth.

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import { Credentials } from "../../capabilities/Credentials.ts"
 import {
   AuthorizationServer,
+  registeredClient,
   ToolAuthorization,
   type ToolAuthorizationError,
   type ToolClient
@@ -15,7 +16,7 @@ import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { withOwner } from "../../concurrency/CurrentOwner.ts"
 import { FairLimiter } from "../../concurrency/FairLimiter.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { connectionBasis, type ToolDefinition, type ToolId } from "../../domain/agents/Tool.ts"
+import { connectionBasis, isMachine, type ToolId } from "../../domain/agents/Tool.ts"
 import {
   allScopes,
   type ClientAddresses,
@@ -23,6 +24,7 @@ import {
   type ToolAuthorizationResponse,
   ToolSignInProblem
 } from "../../domain/agents/ToolConnection.ts"
+import { scopesToRequest } from "../../domain/agents/ToolScopes.ts"
 import {
   Conflict,
   NotFound,
@@ -34,7 +36,6 @@ import {
 import { AgentId } from "../../domain/Ids.ts"
 import { ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
-import { scopesToRequest } from "./ToolScopes.ts"
 import { ToolTokens } from "./ToolTokens.ts"
 
 /** Time from the start of a sign-in to its end. */
@@ -88,8 +89,6 @@ const toRequestError = (error: ToolAuthorizationError): ServiceUnavailable | Val
   error.reason === "Unavailable"
     ? new ServiceUnavailable({ message: error.message })
     : invalidField(["auth"], error.message, "The tool cannot be connected.")
-
-const isMachine = ({ auth }: ToolDefinition) => auth.grant === "client_credentials"
 
 export class ToolConnections extends Effect.Service<ToolConnections>()("usecases/agents/ToolConnections", {
   effect: Effect.gen(function* () {
@@ -225,9 +224,8 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       // A sign-in for an earlier definition of the tool cannot connect the present one.
       if (isOver || tool === null || connectionBasis(tool.definition) !== basis)
         return yield* refused("retry")
-      const registered = clientSecret === null ? null : Redacted.make(clientSecret)
       const receiveTokens = Effect.gen(function* () {
-        const client: ToolClient = (yield* tokens.clientOf(tool)) ?? { clientId, clientSecret: registered }
+        const client = (yield* tokens.clientOf(tool)) ?? registeredClient(clientId, clientSecret)
         const signIn = { state: flow.value.state, verifier }
         return yield* authorization.finish({ server, resource }, client, redirectUri, signIn, { ...answer })
       }).pipe(

@@ -13,6 +13,7 @@ import * as Schema from "effect/Schema"
 import { randomUUID } from "node:crypto"
 import {
   type AuthorizationServer,
+  registeredClient,
   ToolAuthorization,
   ToolAuthorizationError,
   type ToolClient,
@@ -21,22 +22,18 @@ import {
 import { SecretBox } from "../../capabilities/SecretBox.ts"
 import { afterCommit } from "../../concurrency/AfterCommit.ts"
 import type { TenantScope } from "../../domain/accounts/Account.ts"
-import { connectionBasis } from "../../domain/agents/Tool.ts"
+import { connectionBasis, isMachine } from "../../domain/agents/Tool.ts"
 import { allScopes, noScopes, scopesIn, type ToolScopes } from "../../domain/agents/ToolConnection.ts"
+import { requestsMoreScopes, scopesAfterDemand, scopesToRequest } from "../../domain/agents/ToolScopes.ts"
 import { type StoredConnection, ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import type { StoredTool } from "../../store/agents/Tools.ts"
 import {
   connectionRequired,
-  isMachine,
-  registeredClient,
   renewedElsewhere,
-  requestsMoreScopes,
-  scopesAfterDemand,
   scopesRequired,
-  scopesToRequest,
   toolFailed,
   unreadableSecret
-} from "./ToolScopes.ts"
+} from "./ToolTokenFailures.ts"
 
 /** Poll interval, and maximum wait, while another process renews the connection. */
 const pollMillis = 100
@@ -293,10 +290,10 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         const isNew = version !== firstVersion
         const access = tokens !== null && (isNew || tokens.access !== rejected) ? tokens.access : null
         if (access !== null && !(isNew ? row?.isOver : row?.isEnding)) return access
-        if (!isMachine(tool) && tokens === null) return yield* failConnection
+        if (!isMachine(tool.definition) && tokens === null) return yield* failConnection
         if (row?.basis === basis && row.state === "refused" && !row.isOld) return yield* failConnection
         const usable = row?.isOver === false ? access : null
-        const fresh = yield* renew(owner, tool, basis, row, isMachine(tool) ? null : tokens).pipe(
+        const fresh = yield* renew(owner, tool, basis, row, isMachine(tool.definition) ? null : tokens).pipe(
           Effect.catchTag("ToolAuthorizationError", (error) => {
             if (error.reason === "Refused") return failConnection
             return usable === null ? toolFailed(error) : Effect.succeed(usable)
@@ -344,7 +341,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         if (access !== token) return access
         if (!row.isLeased) {
           const { refused, wider } = scopesAfterDemand(row.scopes, demanded)
-          if (wider === null || !isMachine(tool) || tool.definition.auth.scopes !== undefined) {
+          if (wider === null || !isMachine(tool.definition) || tool.definition.auth.scopes !== undefined) {
             yield* store.setScopes(owner, tool.id, row.version, refused)
             return yield* failScopes
           }
