@@ -1,7 +1,7 @@
 /** Sign-in at a provider chosen by a tenant: starts a sign-in, and returns the person. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import * as Redacted from "effect/Redacted"
+import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 
 /** Our registration at a provider. */
@@ -92,12 +92,6 @@ export interface ToolClient {
   /** Null for a public client. */
   readonly clientSecret: Redacted.Redacted | null
 }
-
-/** A client that registered itself. */
-export const registeredClient = (clientId: string, secret: string | null): ToolClient => ({
-  clientId,
-  clientSecret: secret === null ? null : Redacted.make(secret)
-})
 
 /** Data for checking the answer to one sign-in. */
 export interface ToolSignIn {

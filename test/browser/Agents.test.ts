@@ -400,10 +400,12 @@ describe.skipIf(!hasBrowser)("The dashboard's agents", () => {
     await trace.getByText("Details").first().click()
     await page.getByLabel("Message").fill("And how do I stop it?")
     await page.getByRole("button", { name: "Send", exact: true }).click()
-    await page.getByText("And how do I stop it?").waitFor()
+    // The trace also shows the question.
+    const question = page.getByRole("article", { name: "You" }).getByText("And how do I stop it?")
+    await question.waitFor()
     await page.getByRole("article").nth(3).waitFor()
     await page.getByRole("button", { name: "New conversation" }).click()
-    await page.getByText("And how do I stop it?").waitFor({ state: "detached" })
+    await question.waitFor({ state: "detached" })
 
     // What is refused is said in a sentence; the offline model reads no pictures.
     const choosing = page.waitForEvent("filechooser")

@@ -7,7 +7,6 @@ import * as Schema from "effect/Schema"
 import { Credentials } from "../../capabilities/Credentials.ts"
 import {
   AuthorizationServer,
-  registeredClient,
   ToolAuthorization,
   type ToolAuthorizationError,
   type ToolClient
@@ -36,7 +35,7 @@ import {
 import { AgentId } from "../../domain/Ids.ts"
 import { ToolConnectionStore } from "../../store/agents/ToolConnections.ts"
 import { type StoredTool, ToolStore } from "../../store/agents/Tools.ts"
-import { ToolTokens } from "./ToolTokens.ts"
+import { toolClient, ToolTokens } from "./ToolTokens.ts"
 
 /** Time from the start of a sign-in to its end. */
 const signInLifetime = Duration.minutes(10)
@@ -225,7 +224,7 @@ export class ToolConnections extends Effect.Service<ToolConnections>()("usecases
       if (isOver || tool === null || connectionBasis(tool.definition) !== basis)
         return yield* refused("retry")
       const receiveTokens = Effect.gen(function* () {
-        const client = (yield* tokens.clientOf(tool)) ?? registeredClient(clientId, clientSecret)
+        const client = (yield* tokens.clientOf(tool)) ?? toolClient(clientId, clientSecret)
         const signIn = { state: flow.value.state, verifier }
         return yield* authorization.finish({ server, resource }, client, redirectUri, signIn, { ...answer })
       }).pipe(

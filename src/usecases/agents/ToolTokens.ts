@@ -13,7 +13,6 @@ import * as Schema from "effect/Schema"
 import { randomUUID } from "node:crypto"
 import {
   type AuthorizationServer,
-  registeredClient,
   ToolAuthorization,
   ToolAuthorizationError,
   type ToolClient,
@@ -68,6 +67,12 @@ interface Connection {
   readonly scopes: ToolScopes
 }
 
+/** `secret` is null for a client without one. */
+export const toolClient = (clientId: string, secret: string | null): ToolClient => ({
+  clientId,
+  clientSecret: secret === null ? null : Redacted.make(secret)
+})
+
 export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/ToolTokens", {
   scoped: Effect.gen(function* () {
     const store = yield* ToolConnectionStore
@@ -97,11 +102,10 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
       secret
     }: StoredTool) {
       if (auth.clientId === undefined) return null
-      const { clientId } = auth
-      if (secret === null) return { clientId, clientSecret: null } satisfies ToolClient
+      if (secret === null) return toolClient(auth.clientId, null)
       const clientSecret = yield* box.open("tool-secret", secret)
       if (Option.isNone(clientSecret)) return yield* unreadableSecret()
-      return { clientId, clientSecret: Redacted.make(clientSecret.value) } satisfies ToolClient
+      return toolClient(auth.clientId, clientSecret.value)
     })
 
     /** The access token, and what is stored with it. A server may keep the refresh token as it is. */
@@ -126,7 +130,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
     ) =>
       // The secret of another client, with which the tool was connected to another server, is not for this one.
       (basis === connectionBasis(tool.definition) ? clientOf(tool) : Effect.succeed(null)).pipe(
-        Effect.map((own) => own ?? registeredClient(clientId, clientSecret)),
+        Effect.map((own) => own ?? toolClient(clientId, clientSecret)),
         // With the refresh token the access tokens made from it end too.
         Effect.flatMap((client) => authorization.revoke(server, client, Redacted.make(refresh ?? access))),
         Effect.catchAll(({ message, reason }) =>
@@ -207,7 +211,7 @@ export class ToolTokens extends Effect.Service<ToolTokens>()("usecases/agents/To
         return yield* new ToolAuthorizationError({ reason: "Refused", message: "There is no refresh token." })
       }
       const { clientSecret } = before
-      const client = (yield* clientOf(tool)) ?? registeredClient(clientId, clientSecret)
+      const client = (yield* clientOf(tool)) ?? toolClient(clientId, clientSecret)
       const tokens = yield* authorization.refresh({ server, resource }, client, Redacted.make(before.refresh))
       const connection = { basis, server, resource, clientId, clientSecret, scopes: scopes ?? noScopes }
       return yield* toStored(connection, tokens, before.refresh)
