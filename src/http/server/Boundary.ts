@@ -125,7 +125,7 @@ const codedErrorOf = (cause: Cause.Cause<unknown>): Option.Option<CodedError> =>
   if (thrown instanceof HttpServerError.RequestError || thrown instanceof Multipart.MultipartError) {
     return Option.some(unreadableRequest(thrown.cause))
   }
-  return Option.fromNullable(missingReference(thrown))
+  return Option.none()
 }
 
 const isRouteNotFound = (cause: Cause.Cause<unknown>) =>
@@ -160,6 +160,11 @@ export const responseOfFailure = (
   if (Option.exists(Cause.dieOption(cause), isOutage)) {
     const response = toResponse(outage, requestId, { "retry-after": "1" })
     return Effect.as(Effect.logWarning("The database cannot be reached", cause), response)
+  }
+  const missing = missingReference(Cause.squash(cause))
+  if (missing !== undefined) {
+    const response = toResponse(missing, requestId)
+    return Effect.as(Effect.logWarning("What a change refers to does not exist", cause), response)
   }
   return Effect.as(
     Effect.logError("A request failed unexpectedly", cause),
